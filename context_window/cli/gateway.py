@@ -7,6 +7,8 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
+from functools import partial
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -47,6 +49,9 @@ Examples:
 @click.option(
     "--upstream", "upstreams", multiple=True, metavar="NAME=URL", help="Another address of a provider: openai=http://localhost:11434."
 )
+@click.option(
+    "--token", "token_file", metavar="FILE", help="Who may use it: one token a line; each has its own conversations. Made if it is missing."
+)
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help="Another name under which clients reach the gateway.")
 @click.option("--strict", is_flag=True, help="Refuse a conversation that cannot be fitted, instead of sending it unchanged.")
 @click.option("--record", "folder", metavar="FOLDER", help="Write each request, what went to the provider, and the answer into FOLDER.")
@@ -66,6 +71,7 @@ def gateway(
     strategy: str,
     host: str,
     port: int | None,
+    token_file: str | None,
     upstreams: tuple[str, ...],
     names: tuple[str, ...],
     *,
@@ -89,30 +95,36 @@ def gateway(
     """
     try:
         from ..gateway.app import LOCAL_NAMES, gateway_app
+        from ..gateway.callers import digest_of, gated_app
         from ..gateway.ledger import GatewayLedger
         from ..gateway.serve import address_of, bound_socket, run_client, serve, serving
+        from ..gateway.shared_refusals import RefusalsOfKind
     except ModuleNotFoundError as error:
         raise BadInputError(INSTALL) from error
     from ..settings.context_window import ContextWindow
 
+    if token_file is None and not _is_local(host):
+        raise BadInputError(f"others can reach a gateway at {printable(host)}: pass --token FILE, which says who may use it")
+    tokens = [] if token_file is None else _tokens(token_file)
     recorder, refusals = _recorder(folder), _refusals(address)
     kept = 1 if images is None else (images + 1) // 2  # so that not every new image breaks the cache
     window = ContextWindow(max_tokens=max_tokens, images_max=images, images_kept=kept, strategy=named_strategy(strategy))
-    ledger = GatewayLedger()
-    hosts = {*LOCAL_NAMES, host, *names}
-    app = gateway_app(
+    app_of = partial(
+        gateway_app,
         window,
         urls=_urls(upstreams),
-        ledger=ledger,
-        hosts=hosts,
+        hosts={*LOCAL_NAMES, host, *names},
         strict=strict,
         recall=recall,
         recorder=recorder,
-        refusals=refusals,
         page=not no_page,
         max_cost=None if max_cost is None else Decimal(str(max_cost)),
         spent_today=_spent_today() if max_cost is not None and per == "day" else None,
     )
+    ledgers = {token: GatewayLedger() for token in tokens or [""]}
+    stores = {token: None if refusals is None else RefusalsOfKind(refusals, digest_of(token)) for token in tokens}
+    apps = {token: app_of(ledger=ledgers[token], refusals=stores[token]) for token in tokens}
+    app = gated_app(apps) if tokens else app_of(ledger=ledgers[""], refusals=refusals)
     try:
         listener = bound_socket(host, port if port is not None else 0 if command else PORT)
     except OSError as error:
@@ -121,16 +133,19 @@ def gateway(
         if command:
             with serving(app, listener):
                 try:
-                    code = run_client(command, address_of(listener))
+                    code = run_client(command, "/".join([address_of(listener), *tokens[:1]]))
                 except OSError as error:
                     complain(f"cannot run {command[0]}: {error.strerror}")
                     code = BAD_INPUT
         else:
-            page = "" if no_page else f"; {address_of(listener)}/ shows what it does"
-            click.echo(f"gateway at {address_of(listener)}, under /anthropic, /openai/v1 and /google{page}; Ctrl-C ends it", err=True)
+            begin = "/TOKEN" if tokens else ""
+            page = "" if no_page else f"; {address_of(listener)}{begin}/ shows what it does"
+            paths = f"{begin}/anthropic, {begin}/openai/v1 and {begin}/google"
+            click.echo(f"gateway at {address_of(listener)}, under {paths}{page}; Ctrl-C ends it", err=True)
             serve(app, listener)
             code = 0
-    click.echo(ledger.line(), err=True)
+    for number, ledger in enumerate(ledgers.values(), 1):
+        click.echo((f"token {number}: " if len(ledgers) > 1 else "") + ledger.line(), err=True)
     if refusals is not None:
         refusals.close()
     if recorder is not None:
@@ -210,6 +225,26 @@ def _refusals(address: str | None) -> SharedRefusals | None:
         raise BadInputError("a store on a server needs more packages: pip install 'context-window[postgres]'") from error
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it repeats one message again and again
     return SharedRefusals(address)
+
+
+def _is_local(host: str) -> bool:
+    """True if only this machine reaches this address."""
+    try:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _tokens(file: str) -> list[str]:
+    from ..errors import ArgumentError
+    from ..gateway.callers import tokens_in
+
+    try:
+        return tokens_in(file)
+    except OSError as error:
+        raise BadInputError(f"cannot use the tokens in {printable(file)}: {error.strerror or error}") from error
+    except ArgumentError as error:
+        raise BadInputError(f"the tokens in {printable(file)} cannot be used: {error}") from error
 
 
 def _urls(upstreams: tuple[str, ...]) -> dict[str, str]:

@@ -23,6 +23,7 @@ from starlette.routing import Route
 
 from ..decision.plan import smallest_budget
 from ..errors import ContextOverflowError
+from ..integrations.past_refusals import RefusalMemory
 from ..model_errors import ModelError, PromptTooLongError
 from ..recall import recall_tool
 from ..requests.client_errors import answered_error
@@ -38,7 +39,6 @@ from .outgoing import name_and_path, outgoing_request, path_problem
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to
-from .shared_refusals import SharedRefusals
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
@@ -52,6 +52,8 @@ LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
 REFUSALS = (400, 413)
 """Statuses of an answer that can say what is wrong with a request."""
+LARGEST_STATUS = 599
+"""HTTP has no higher one."""
 CLIENT_LEFT = 499
 """Status of the answer to a client that has left. Only a recording shows it."""
 TOO_SMALL = (
@@ -73,7 +75,7 @@ def gateway_app(
     recall: bool = False,
     recorder: Recorder | None = None,
     page: bool = True,
-    refusals: SharedRefusals | None = None,
+    refusals: RefusalMemory | None = None,
     idle_seconds: float = IDLE_SECONDS,
     max_cost: Decimal | None = None,
     spent_today: Decimal | None = None,
@@ -333,6 +335,9 @@ class _Gateway:
         if answer is None:
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
+        if answer.status > LARGEST_STATUS:
+            await answer.close()
+            return _refused(upstream, 502, f"{upstream.name} answered with status {answer.status}, which is none of HTTP")
         if on_success is not None and answer.status == HTTPStatus.OK:
             on_success()
         answer = watched(request, answer)

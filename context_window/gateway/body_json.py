@@ -25,11 +25,16 @@ _LONG_NUMBER = b"0" * 19
 
 def object_of(content: bytes) -> Json | None:
     """Return the JSON object that a body holds; None if it holds none, so that the upstream can say so."""
+    body = value_of(content)
+    return body if isinstance(body, dict) else None
+
+
+def value_of(content: bytes) -> Any:
+    """Return the JSON value of a text; None if it holds none that every reader understands alike."""
     try:
-        body = _value_of(content)
+        return _value_of(content)
     except (ValueError, RecursionError):
         return None
-    return body if isinstance(body, dict) else None
 
 
 def _value_of(content: bytes) -> Any:

@@ -11,8 +11,8 @@ from typing import Any
 from .body_json import object_of
 from .wire_format import Json
 
-_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)")
-"""Ends an event: an empty line."""
+_END = re.compile(rb"(?:\r\n|\n|\r(?!\n))(?:\r\n|\n|\r)+")
+"""Ends an event: an empty line, or more of them."""
 LONGEST_END = 4
 """Bytes of the longest end of an event."""
 LARGEST_EVENT = 32 * 1024 * 1024

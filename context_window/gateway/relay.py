@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import AsyncIterator, Iterable
 
@@ -13,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from ..threads import in_thread
+from .body_json import value_of
 from .usage_reader import DEFLATED, UsageReader
 
 Headers = list[tuple[bytes, bytes]]
@@ -70,10 +70,7 @@ def json_of_refusal(body: bytes, encoding: bytes) -> object:
             return None
     elif encoding.lower() != b"identity":
         return None
-    try:
-        return json.loads(plain)
-    except (ValueError, RecursionError):
-        return None
+    return value_of(plain)
 
 
 class OpenAnswer:

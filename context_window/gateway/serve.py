@@ -17,6 +17,7 @@ from starlette.applications import Starlette
 
 from ..errors import ContextWindowError
 from .clients import started
+from .connections import MOST_CONNECTIONS, BoundedConnection
 
 BACKLOG = 2_048
 """Connections that wait to be accepted."""
@@ -116,6 +117,8 @@ def _server(app: Starlette) -> uvicorn.Server:
     return uvicorn.Server(
         uvicorn.Config(
             app,
+            http=BoundedConnection,
+            limit_concurrency=MOST_CONNECTIONS,
             log_config=None,
             log_level="error",
             access_log=False,

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from session.transcripts.values import object_at
 
+from .body_json import value_of
 from .wire_format import Json
 
 LONGEST = 4 * 1024 * 1024
@@ -68,10 +68,7 @@ class UsageReader:
             self._add(line[5:])
 
     def _add(self, content: bytes) -> None:
-        try:
-            value = json.loads(content)
-        except (ValueError, RecursionError):
-            return
+        value = value_of(content)
         for data in value if isinstance(value, list) else [value]:  # Gemini sends a list of chunks to those who do not ask for events
             if isinstance(data, dict):
                 for report in _reports(data):

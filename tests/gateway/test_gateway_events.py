@@ -92,6 +92,13 @@ def test_a_stream_says_the_same_as_the_whole_answer_wherever_it_is_cut(
     assert numbers == list(range(len(numbers)))
 
 
+def test_blank_lines_are_no_events() -> None:
+    """Two million of them were as many steps on the event loop."""
+    reader = StreamEventReader()
+    events = [event.raw for event in [*reader.events(b"data: 1\n" + b"\n" * 2_000_000), *reader.end()]]
+    assert len(events) == 1
+
+
 def test_reasoning_after_a_hidden_recall_is_hidden_too() -> None:
     """It could not be sent back, since the item after it has another id."""
     thought = Think("Hmm. Ä é.")

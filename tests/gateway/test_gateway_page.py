@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -205,7 +206,7 @@ def test_any_query_gets_the_page(query: str) -> None:
             assert facts(answer.text)["Requests"][0] == 1
 
 
-def test_without_the_page_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_page_there_is_none(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """`--no-page` turns it off: its addresses are as unknown as any other, and nothing is remembered."""
     with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 8_000, page=False) as address:
         assert post(address, body=body()).status_code == 200
@@ -218,7 +219,7 @@ def test_without_the_page_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("context_window.gateway.app.gateway_app", app)
     for line in ([], ["--no-page"]):
-        assert run(["gateway", "--host", "203.0.113.1", *line]) == 2  # nobody can listen there
+        assert run(["gateway", "--host", "203.0.113.1", "--token", str(tmp_path / "tokens"), *line]) == 2  # nobody can listen there
     assert pages == [True, False]
 
 

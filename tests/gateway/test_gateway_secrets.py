@@ -86,12 +86,15 @@ def test_images_have_a_cap_if_it_is_set(images: int | None, sent: int, tmp_path:
         (["--upstream", "openai"], "needs a name and an address"),
         (["--upstream", "other=http://a"], "the names are anthropic, openai, chatgpt, google"),
         (["--upstream", "openai=file:///etc"], "pass an address such as"),
-        (["--host", "203.0.113.1"], "cannot listen at 203.0.113.1"),
+        (["--host", "203.0.113.1", "--token", "tokens"], "cannot listen at 203.0.113.1"),
         (["--port", "70000"], "70000"),
         (["--", "no-such-program-anywhere"], "cannot run no-such-program-anywhere"),
     ],
 )
-def test_wrong_input_is_one_line(line: list[str], problem: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_wrong_input_is_one_line(
+    line: list[str], problem: str, capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     assert run(["gateway", *line]) == 2
     error = capsys.readouterr().err
     assert problem in error
@@ -100,11 +103,11 @@ def test_wrong_input_is_one_line(line: list[str], problem: str, capsys: pytest.C
 
 @pytest.mark.parametrize(("line", "strategy"), [([], Extract()), (["--strategy", "priority"], PriorityTrim())])
 def test_conversations_keep_their_most_valuable_lines_unless_told_otherwise(
-    line: list[str], strategy: Strategy, monkeypatch: pytest.MonkeyPatch
+    line: list[str], strategy: Strategy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     windows: list[ContextWindow] = []
     monkeypatch.setattr(import_module("context_window.gateway.app"), "gateway_app", lambda window, **_: windows.append(window))
-    assert run(["gateway", "--host", "203.0.113.1", *line]) == 2  # nobody can listen there
+    assert run(["gateway", "--host", "203.0.113.1", "--token", str(tmp_path / "tokens"), *line]) == 2  # nobody can listen there
     assert [window.strategy for window in windows] == [strategy]
 
 
