@@ -107,7 +107,7 @@ def test_tokens_share_nothing(is_shared: bool, tmp_path: Path) -> None:
             assert "claude-sonnet-5-5" in client.get(f"{address}/{FIRST}/").text
             assert client.get(f"{address}/{SECOND}/status").json() != client.get(f"{address}/{FIRST}/status").json()
             metrics = [client.get(f"{address}/{token}/metrics").text for token in (FIRST, SECOND)]
-    assert ['"400"' in text for text in metrics] == [True, False]
+    assert ["conversation_requests_total 2.0" in text for text in metrics] == [True, False]
     if refusals is not None:
         refusals.close()
 
