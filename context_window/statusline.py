@@ -7,14 +7,13 @@ command must start fast, so this module imports only what a few lines of JSON ne
 from __future__ import annotations
 
 import json
-import math
 import os
-import stat
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
+from session.opening import open_regular
 from session.printable import short_name
 
 TAIL_BYTES = 512 * 1024
@@ -213,9 +212,7 @@ def _last_lines(path: object) -> list[bytes]:
     if not isinstance(path, str) or "\0" in path:
         return []
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe would never end
-            return []
-        with open(path, "rb") as file:
+        with open_regular(path) as file:
             file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
             return file.read(TAIL_BYTES).split(b"\n")
     except (OSError, ValueError):
@@ -240,6 +237,6 @@ def _count(value: object) -> int:
 
 def _number(value: object) -> float | None:
     """Return a number from 0 to a billion, or None for anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or not 0 <= value <= 1e9:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1e9:  # nor NaN
         return None
     return value

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from pathlib import Path, PurePath
@@ -16,6 +15,7 @@ from typing import IO, Self
 
 from .errors import FormatError, short
 from .images import is_image
+from .opening import NO_LINK, PLAIN, open_regular
 
 MAX_IMAGE_FILE = 32 * 1024 * 1024
 """Bytes. No provider accepts a larger image, so a larger file is not read."""
@@ -29,9 +29,7 @@ def _flags(*names: str) -> int:
     return flags
 
 
-_FILE = _flags("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY")
 _FOLDER = _flags("O_DIRECTORY", "O_PATH", "O_NONBLOCK", "O_CLOEXEC")
-_NO_LINK = _flags("O_NOFOLLOW")
 
 _HAS_FOLDER_DESCRIPTORS = (
     os.open in os.supports_dir_fd and os.stat in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
@@ -44,7 +42,7 @@ def read_image(path: str | os.PathLike[str]) -> bytes | None:
     Returns:
         The bytes, or None unless it is a regular file of at most `MAX_IMAGE_FILE` bytes with the header of an image.
     """
-    return _image_in(lambda: _open_regular(path, _FILE))
+    return _image_in(lambda: open_regular(path))
 
 
 class Folder:
@@ -128,15 +126,15 @@ class Folder:
         with ExitStack() as opened:
             folder = self._descriptor
             for part in parts[:-1]:
-                folder = os.open(part, _FOLDER | _NO_LINK, dir_fd=folder)
+                folder = os.open(part, _FOLDER | NO_LINK, dir_fd=folder)
                 opened.callback(os.close, folder)
-            return _open_regular(parts[-1], _FILE | _NO_LINK, folder)
+            return open_regular(parts[-1], PLAIN | NO_LINK, folder)
 
     def _open_by_real_paths(self, parts: tuple[str, ...]) -> IO[bytes]:
         path = self._paths[1].joinpath(*parts)
         _check_real(path)
         with ExitStack() as on_error:
-            file = on_error.enter_context(_open_regular(path, _FILE))
+            file = on_error.enter_context(open_regular(path))
             _check_real(path)
             _check(os.path.samestat(os.stat(path, follow_symlinks=False), os.fstat(file.fileno())), "another file has taken its place")
             on_error.pop_all()
@@ -152,28 +150,6 @@ def _check(condition: bool, problem: str) -> None:
 def _check_real(path: Path) -> None:
     """Raise OSError if there is a link in the path."""
     _check(os.path.normcase(os.path.realpath(path, strict=True)) == os.path.normcase(path), "a link is on the way")
-
-
-def _open_regular(path: str | os.PathLike[str], flags: int, folder: int | None = None) -> IO[bytes]:
-    """Open a regular file for reading. Opening anything else can have side effects, so its type is checked before and after.
-
-    Args:
-        path: The file.
-        flags: Flags for `os.open`.
-        folder: Descriptor of the folder that a relative path starts from; None for the current folder.
-
-    Raises:
-        OSError: It is not a regular file, or cannot be opened.
-        ValueError: The path is malformed.
-    """
-    _check(stat.S_ISREG(os.stat(path, dir_fd=folder, follow_symlinks=not flags & _NO_LINK).st_mode), "not a regular file")
-    with ExitStack() as on_error:
-        descriptor = os.open(path, flags, dir_fd=folder)
-        on_error.callback(os.close, descriptor)
-        _check(stat.S_ISREG(os.fstat(descriptor).st_mode), "not a regular file")
-        file = open(descriptor, "rb")  # noqa: SIM115 - the caller closes it
-        on_error.pop_all()
-    return file
 
 
 def _image_in(open_file: Callable[[], IO[bytes]]) -> bytes | None:

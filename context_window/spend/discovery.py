@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from glob import glob, has_magic
+from glob import has_magic
 from pathlib import Path
 
 from session.transcripts.storage_readers import CLINE_TASK, is_database
+
+from .walk import below, matches, walked
 
 SUFFIXES = (".json", ".jsonl")
 """Endings of the names of logs."""
 
 
-def log_patterns(environment: Mapping[str, str], home: Path) -> list[str]:
-    """Return the patterns of the paths where the tools write their logs.
+def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, str]]:
+    """Return the folders of the tools, and the patterns of the paths below them where the tools write their logs.
 
     Args:
         environment: The process's variables. `CLAUDE_CONFIG_DIR` (several folders, separated by commas), `CODEX_HOME`, `COPILOT_HOME`,
@@ -30,17 +32,20 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[str]:
     copilot = [environment["COPILOT_HOME"]] if environment.get("COPILOT_HOME") else [f"{home}/.copilot", f"{config}/copilot"]
     pi = environment.get("PI_CODING_AGENT_DIR") or f"{home}/.pi/agent"
     return [
-        *(f"{folder}/projects/**/*.jsonl" for folder in claude_folders),
-        f"{codex}/sessions/**/*.jsonl",
-        f"{codex}/archived_sessions/**/*.jsonl",
-        f"{home}/.gemini/tmp/*/chats/*.json*",
-        f"{pi}/sessions/**/*.jsonl",
-        *(f"{folder}/session-state/**/*.jsonl" for folder in copilot),
-        f"{home}/.cline/data/sessions/**/*.messages.json",
-        f"{home}/.cline/data/tasks/*/{CLINE_TASK}",
-        *(f"{folder}/User/globalStorage/saoudrizwan.claude-dev/tasks/*/{CLINE_TASK}" for folder in _vs_code(environment, home, config)),
-        f"{data}/opencode/opencode*.db",
-        f"{data}/opencode/storage/session/*/*.json",
+        *((folder, "projects/**/*.jsonl") for folder in claude_folders),
+        (codex, "sessions/**/*.jsonl"),
+        (codex, "archived_sessions/**/*.jsonl"),
+        (f"{home}/.gemini", "tmp/*/chats/*.json*"),
+        (pi, "sessions/**/*.jsonl"),
+        *((folder, "session-state/**/*.jsonl") for folder in copilot),
+        (f"{home}/.cline", "data/sessions/**/*.messages.json"),
+        (f"{home}/.cline", f"data/tasks/*/{CLINE_TASK}"),
+        *(
+            (f"{folder}/User/globalStorage/saoudrizwan.claude-dev", f"tasks/*/{CLINE_TASK}")
+            for folder in _vs_code(environment, home, config)
+        ),
+        (f"{data}/opencode", "opencode*.db"),
+        (f"{data}/opencode", "storage/session/*/*.json"),
     ]
 
 
@@ -62,21 +67,25 @@ def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | Non
     named_paths = list(paths)
     if not named_paths:
         patterns = log_patterns(os.environ if environment is None else environment, Path.home() if home is None else home)
-        return _sorted(Path(name) for pattern in patterns for name in glob(pattern, recursive=True, include_hidden=True))  # noqa: PTH207 - whole paths
+        return _sorted(path for folder, pattern in patterns for path in below(Path(folder), Path(pattern).parts))
     return _sorted(log for path in named_paths for log in _logs_of(Path(path).expanduser()))
 
 
 def _logs_of(path: Path) -> Iterator[Path]:
     if path.is_dir():
-        for folder, folders, names in os.walk(path):
-            if Path(folder).name == "storage" and "session" in folders:  # opencode's: read with their sessions
-                folders[:] = [name for name in folders if name not in {"message", "part", "session_diff", "todo"}]
-            yield from (Path(folder, name) for name in names if name.endswith(SUFFIXES) or is_database(Path(name)))
+        files = walked(path, lambda way: not _is_read_with_session(path.joinpath(*way)), has_links=True)
+        yield from (file for file, _ in files if (file.name.endswith(SUFFIXES) or is_database(file)) and file.is_file())
     elif not path.exists() and has_magic(str(path)):
-        for name in glob(str(path), recursive=True):  # noqa: PTH207 - as above
-            yield from _logs_of(Path(name))
+        for match in matches(str(path)):
+            yield from _logs_of(match)
     else:
         yield path
+
+
+def _is_read_with_session(folder: Path) -> bool:
+    """True for a folder of opencode's that is read with the sessions beside it."""
+    storage = folder.parent
+    return storage.name == "storage" and folder.name in {"message", "part", "session_diff", "todo"} and (storage / "session").is_dir()
 
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:

@@ -7,6 +7,8 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+from session.opening import open_regular
+
 from .discovery import SUFFIXES, find_logs
 
 HEAD = 256 * 1024
@@ -53,7 +55,7 @@ def _by_time(paths: list[Path]) -> list[Path]:
 
 def _head(path: Path) -> bytes:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(HEAD)
     except OSError:
         return b""

@@ -6,11 +6,11 @@ megabytes. What the values mean is up to each format; `detect.py` recognizes it.
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain, islice
@@ -19,6 +19,7 @@ from typing import IO
 
 from session.errors import FormatError, TranscriptError
 from session.files import Folder
+from session.opening import open_regular
 
 from .values import JsonObject
 
@@ -221,18 +222,17 @@ def open_file(path: Path, *, within: Path | None = None) -> IO[bytes]:
     if within is not None:
         return _open_within(path, within)
     try:
-        status = os.stat(path)
-        mode = status.st_mode
-        if stat.S_ISDIR(mode):
-            raise TranscriptError(path, "is a folder; pass one of the files in it")
-        if not stat.S_ISREG(mode):
-            raise TranscriptError(path, "is not a regular file; save its content to a file first")
-        return open(path, "rb", buffering=min(max(status.st_size, io.DEFAULT_BUFFER_SIZE), BLOCK))
+        size = os.stat(path).st_size
+        return open_regular(path, buffering=min(max(size, io.DEFAULT_BUFFER_SIZE), BLOCK))
+    except IsADirectoryError:
+        raise TranscriptError(path, "is a folder; pass one of the files in it") from None
     except FileNotFoundError:
         raise TranscriptError(path, "no such file") from None
     except PermissionError:
         raise TranscriptError(path, "permission denied; change the file's permissions or pass a copy") from None
     except (OSError, ValueError) as error:  # ValueError: a NUL byte in the path
+        if isinstance(error, OSError) and error.errno == errno.EINVAL:
+            raise TranscriptError(path, "is not a regular file; save its content to a file first") from None
         raise TranscriptError(path, f"cannot be opened: {error}") from None
 
 

@@ -1,0 +1,42 @@
+"""`open_regular`: opens a file for its bytes if it is a regular one, without waiting for another process. It imports next to nothing."""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from typing import IO
+
+PLAIN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+"""Flags with which a file is opened: a pipe or a device in its place is not waited for."""
+NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
+
+
+def open_regular(path: str | os.PathLike[str], flags: int = PLAIN, folder: int | None = None, *, buffering: int = -1) -> IO[bytes]:
+    """Open a regular file for reading. Opening anything else can have side effects, so its type is checked before and after.
+
+    Args:
+        path: The file.
+        flags: Flags for `os.open`.
+        folder: Descriptor of the folder that a relative path starts from; None for the current folder.
+        buffering: As for `open`.
+
+    Raises:
+        OSError: It is not a regular file, or cannot be opened.
+        ValueError: The path is malformed.
+    """
+    _check_regular(os.stat(path, dir_fd=folder, follow_symlinks=not (NO_LINK and flags & NO_LINK)))
+    descriptor = os.open(path, flags, dir_fd=folder)
+    try:
+        _check_regular(os.fstat(descriptor))
+        return open(descriptor, "rb", buffering=buffering)
+    except BaseException:
+        os.close(descriptor)
+        raise
+
+
+def _check_regular(status: os.stat_result) -> None:
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(errno.EISDIR, "is a folder")
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "is not a regular file")
