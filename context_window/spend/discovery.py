@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from pathlib import Path
 
 from session.transcripts.storage_readers import CLINE_TASK, is_database
@@ -21,6 +21,8 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[str]:
             `PI_CODING_AGENT_DIR`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME` and `APPDATA` move the folders of tools.
         home: The user's home folder.
     """
+    environment = {name: escape(value) for name, value in environment.items()}  # a folder's name is no pattern
+    home = Path(escape(str(home)))
     config = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
     data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"  # also on macOS: https://github.com/anomalyco/opencode/issues/18633
     claude = environment.get("CLAUDE_CONFIG_DIR")  # https://code.claude.com/docs/en/env-vars
