@@ -183,3 +183,12 @@ def test_the_gateway_of_the_session_is_shown(monkeypatch: pytest.MonkeyPatch) ->
     assert "gateway" not in status_line({})
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "https://api.example")
     assert status_line({}) == "no request yet"
+
+
+def test_an_integer_of_400_digits_is_left_out(tmp_path: Path) -> None:
+    """On standard input and in the transcript: no float holds it."""
+    huge = 10**400
+    window = {"context_window_size": huge, "current_usage": usage(huge)}
+    path = transcript(tmp_path, [answer("m", usage(huge))])
+    line = status_line({"context_window": window, "cost": {"total_cost_usd": huge}, "transcript_path": path})
+    assert line == status_line({"context_window": {"current_usage": usage(0)}})

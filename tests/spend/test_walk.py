@@ -1,0 +1,120 @@
+"""The walk to the logs ends, stays in the tool's folder, and finds what a plain search finds; what is no file is not opened."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import threading
+from glob import glob
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window.spend import walk
+from context_window.spend.discovery import find_logs
+from context_window.spend.walk import matches
+from session.errors import TranscriptError
+from session.opening import open_regular
+from session.transcripts.source import open_file
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and pipes")
+NAMES = st.sampled_from(["a", "b", "a.jsonl", ".h", "[x]"])
+PARTS = st.sampled_from(["a", "*", "**", "*.jsonl", "[ab]", "?", ".h"])
+
+
+@given(files=st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=8), parts=st.lists(PARTS, min_size=1, max_size=4))
+def test_without_links_a_pattern_means_what_it_always_means(files: list[list[str]], parts: list[str]) -> None:
+    """The slow twin is the standard library's search. It names a folder with a slash where a pattern ends with `**`."""
+    with tempfile.TemporaryDirectory() as name:
+        for way in files:
+            path = Path(name, *way)
+            if not any(parent.is_file() for parent in path.parents) and not path.exists():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.touch()
+        pattern = os.path.join(name, *parts)  # noqa: PTH118 - a pattern
+        expected = {os.path.normpath(path) for path in glob(pattern, recursive=True, include_hidden=True)}  # noqa: PTH207 - the twin
+        assert {str(path) for path in matches(pattern)} | {name} == expected | {name}
+
+
+def home_with_links(folder: Path) -> Path:
+    """Return a home whose sessions have two links that lead around, one to the root, one to a device and one to another's log."""
+    sessions = folder / ".codex" / "sessions"
+    for part in ("one", "two"):
+        (sessions / part).mkdir(parents=True)
+        (sessions / part / "log.jsonl").write_text("{}\n", encoding="utf-8")
+    (sessions / "one" / "back").symlink_to(sessions)
+    (sessions / "two" / "back").symlink_to(sessions)
+    (sessions / "root").symlink_to("/")
+    (sessions / "zero.jsonl").symlink_to("/dev/zero")
+    (folder / "other.jsonl").write_text("{}\n", encoding="utf-8")
+    (sessions / "other.jsonl").symlink_to(folder / "other.jsonl")
+    return folder
+
+
+def test_no_link_is_followed_below_a_tools_folder(tmp_path: Path) -> None:
+    """Two that lead around never ended, and one to the root walked the machine. The tool's own folder may be a link."""
+    home = home_with_links(tmp_path / "real")
+    expected = [Path(".codex", "sessions", part, "log.jsonl") for part in ("one", "two")]
+    assert [log.relative_to(home) for log in find_logs(environment={}, home=home)] == expected
+    (tmp_path / "link").mkdir()
+    (tmp_path / "link" / ".codex").symlink_to(home / ".codex")
+    assert [log.relative_to(tmp_path / "link") for log in find_logs(environment={}, home=tmp_path / "link")] == expected
+
+
+def test_a_named_folder_is_walked_without_its_links_to_folders(tmp_path: Path) -> None:
+    home = home_with_links(tmp_path)
+    names = [str(log.relative_to(home)) for log in find_logs([str(home)])]
+    assert sorted(names) == [".codex/sessions/one/log.jsonl", ".codex/sessions/other.jsonl", ".codex/sessions/two/log.jsonl"]
+
+
+def test_a_walk_stops_at_a_number_of_entries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(30):
+        (tmp_path / f"{number:02}.jsonl").touch()
+    monkeypatch.setattr(walk, "MOST_ENTRIES", 10)
+    assert len(list(matches(f"{tmp_path}/*.jsonl"))) == 10
+
+
+def test_a_folder_that_this_user_may_not_read_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("closed", "open"):
+        (tmp_path / part).mkdir()
+        (tmp_path / part / "log.jsonl").touch()
+    scandir = os.scandir
+
+    def refusing(path: Path) -> object:
+        if path.name == "closed":
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr("context_window.spend.walk.os.scandir", refusing)
+    assert [path.parent.name for path in matches(f"{tmp_path}/**/*.jsonl")] == ["open"]
+
+
+def test_a_pipe_or_a_device_in_a_logs_place_is_not_waited_for(tmp_path: Path) -> None:
+    """Also if it takes the log's place between the look and the opening."""
+    pipe, log = tmp_path / "pipe.jsonl", tmp_path / "log.jsonl"
+    os.mkfifo(pipe)
+    log.write_text("{}\n", encoding="utf-8")
+    for path in (pipe, Path("/dev/null")):
+        with pytest.raises(TranscriptError, match="not a regular file"):
+            open_file(path)
+    real_stat = os.stat
+
+    def seen_before(path: object, *rest: object, **options: object) -> os.stat_result:
+        return real_stat(log) if path == pipe else real_stat(path, *rest, **options)  # type: ignore[call-overload,no-any-return]
+
+    problems: list[BaseException] = []
+
+    def opened() -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("session.opening.os.stat", seen_before)
+            try:
+                open_regular(pipe)
+            except OSError as error:
+                problems.append(error)
+
+    thread = threading.Thread(target=opened, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert [str(problem) for problem in problems] == ["[Errno 22] is not a regular file"]
