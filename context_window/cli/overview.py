@@ -13,15 +13,14 @@ def show_overview() -> bool:
 
     from ..display.overview import overview_lines
     from ..spend.overview import overview_of
+    from ..spend.tables import price_notes
 
     try:
         ledger = read_logs((), no_cache=False, address=None)
     except BadInputError:  # there are no logs
         return False
     overview = overview_of(ledger.requests, datetime.now().astimezone().date())
-    total = overview.periods[-1]
-    lacking = f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it."
-    footnotes = [lacking] if total.unpriced else []
+    footnotes = price_notes(ledger.requests)
     show(lambda width, glyphs: overview_lines(overview, footnotes, width, glyphs))
     if ledger.faults:
         complain_of_faults(ledger, "spend --json")

@@ -100,6 +100,7 @@ def spend(
     Copilot CLI, Gemini CLI, opencode, pi and Cline are found where these tools write them.
     """
     from ..spend import SpendRow, choose, leading, parquet_of, spend_by
+    from ..spend.tables import price_notes
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -118,7 +119,7 @@ def spend(
     elif as_csv:
         say(_csv(rows))
     elif ledger.logs:
-        _show(grouping, rows, total, ledger)
+        _show(grouping, rows, total, ledger, price_notes(requests))
     if ledger.faults and not as_json:
         complain_of_faults(ledger)
     if paths and not ledger.logs:
@@ -132,15 +133,14 @@ def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
     return Target(name, paths, force=force)
 
 
-def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger) -> None:
+def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger, notes: Sequence[str]) -> None:
     from ..display.spend import spend_lines
 
     footnotes = []
     if ledger.requests and not total.requests:
         count = f"{len(ledger.requests):,} requests were"
         footnotes.append(f"{'1 request was' if len(ledger.requests) == 1 else count} read; none passes the filters.")
-    if total.unpriced:
-        footnotes.append(f"The price of {total.unpriced:,} of {total.requests:,} requests is unknown; sums marked + lack it.")
+    footnotes += notes
     if ledger.repeated:
         repeated = (
             "1 request is in several logs and was" if ledger.repeated == 1 else f"{ledger.repeated:,} reports repeat other logs and were"

@@ -52,7 +52,7 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, footnotes
 
 
 def money(row: SpendRow) -> str:
-    """Return the price of a row in cents, with a `+` if the price of some of its requests is unknown."""
+    """Return the price of a row in cents, with `+` if prices of its requests are unknown and `±` if two price lists differ."""
     if row.known_cost is None:
         return "unknown"
-    return f"{row.known_cost.quantize(Decimal('0.01')):,}{'+' if row.unpriced else ''}"
+    return f"{row.known_cost.quantize(Decimal('0.01')):,}{'+' if row.unpriced else ''}{'±' if row.disputed else ''}"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
@@ -159,14 +159,14 @@ def chat_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-@lru_cache(maxsize=4096)
-def price_list_of(name: str, day: date) -> Any:
-    """Return genai-prices' prices of a model on a day (UTC), or None if no maker lists it."""
+@lru_cache(maxsize=512)
+def priced_model(name: str) -> ModelInfo | None:
+    """Return genai-prices' entry of a model, however its name is spelled, or None if no maker lists it."""
     for providers in (_providers(PROVIDERS), _providers(OTHER_MAKERS)):
         for spelling in spellings(name):
             for provider in providers:
                 if (entry := _find(provider, spelling)) is not None:
-                    return entry.get_prices(datetime(day.year, day.month, day.day, 12, tzinfo=UTC))
+                    return entry
     return None
 
 

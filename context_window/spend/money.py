@@ -1,22 +1,47 @@
-"""Prices a request by the price list of its day. A price that the log states goes first: the tool knows its charge."""
+"""Turns all that a request's usage states into US dollars, by two price lists with a date each.
+
+1. A price that the log states goes first: the tool knows its charge.
+2. genai-prices has the price of the request's moment, terms (`fast`, `batch`, `flex`, `priority`) and prompt size. litellm's table answers
+   where it knows nothing. Where both know and differ, the invoice has both.
+3. Inference limited to a region costs `REGIONAL` of that. Searches are added.
+4. Terms that neither list has a price for are charged by a known multiple, else as usual, and the invoice names them as `lacking`.
+"""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from session.transcripts.reported_requests import Request
 from session.usage import Usage
 
-from ..models.prices import price_list_of
+from ..models.names import claude_version, family
+from ..models.prices import priced_model
+from ..models.second_prices import second_prices
 
 PRICES = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
 """Names of the prices in the price list."""
 MILLION = 1_000_000
+FAST = ((r"claude-opus-4[-.]6", 6),)
+"""By model: what fast answers cost, as a multiple, where no list says so: https://platform.claude.com/docs/en/build-with-claude/fast-mode."""
+HALF = Decimal("0.5")
+"""What a batch costs at each of the three makers, as a part of the usual price."""
+REGIONAL = Decimal("1.1")
+"""What inference in one region costs, as a multiple: https://platform.claude.com/docs/en/about-claude/pricing#data-residency-pricing."""
+REGIONAL_FROM = (4, 5)
+"""First version of Claude whose regional endpoints on Amazon Bedrock cost `REGIONAL`."""
+BEDROCK_REGION = re.compile(r"(?:^|/)(?!global\.)[a-z]{2,6}(?:-gov)?\.anthropic\.")
+SEARCHES = Decimal(10)
+"""US dollars for 1,000 web searches: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool."""
+SAME = Decimal("0.001")
+"""Part of a price by which two lists may differ and still agree: some round."""
+DAY, HALF_HOUR = 86_400, 1_800
+"""Seconds for which a price stays the same: prices by the time of day change at half hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +62,19 @@ class Rates:
     cache_write_1h: Decimal
     output: Decimal
 
+    @classmethod
+    def filled(cls, uncached: Decimal, output: Decimal, read: Decimal | None, write: Decimal | None, for_hour: Decimal | None) -> Rates:
+        """Return the prices, with those of input where the cache has none of its own.
+
+        An hour costs twice the price of input: https://platform.claude.com/docs/en/build-with-claude/prompt-caching.
+        """
+        write = uncached if write is None else write
+        return cls(uncached, uncached if read is None else read, write, 2 * uncached if for_hour is None else for_hour, output)
+
+    def times(self, multiple: Decimal) -> Rates:
+        """Return the prices multiplied."""
+        return Rates(*(multiple * getattr(self, name) for name in self.__dataclass_fields__))
+
     def price(self, request: Request) -> Decimal:
         """Return the price of the request in US dollars."""
         return (
@@ -48,16 +86,43 @@ class Rates:
         )
 
 
-def cost_of(request: Request) -> Decimal | None:
-    """Return the price of a request in US dollars, or None if it is unknown.
+@dataclass(frozen=True, slots=True)
+class Invoice:
+    """The price of a request.
 
-    A log that states nothing, or 0 as tools do for models that they have no price for, leaves it to the price list. Without a time,
+    Attributes:
+        cost: Price in US dollars; None if it is unknown.
+        other: Price by the second list, if that differs; else None.
+        lacking: What is charged at an extra price that is unknown, such as `priority`; empty if nothing is.
+    """
+
+    cost: Decimal | None
+    other: Decimal | None = None
+    lacking: str = ""
+
+
+def cost_of(request: Request) -> Decimal | None:
+    """Return the price of a request in US dollars, or None if it is unknown."""
+    return invoice_of(request).cost
+
+
+def invoice_of(request: Request) -> Invoice:
+    """Return the price of a request, and what is uncertain about it.
+
+    A log that states nothing, or 0 as tools do for models that they have no price for, leaves it to the price lists. Without a time,
     the price is unknown, since prices change.
     """
     if request.cost:
-        return request.cost
-    rates = rates_of(request)
-    return None if rates is None else rates.price(request)
+        return Invoice(request.cost)
+    quote = _quote_of(request)
+    if quote is None or quote.rates is None:
+        return Invoice(None)
+    searches = request.searches * SEARCHES / 1_000
+    cost = quote.rates.price(request) + searches
+    other = None if quote.other is None else quote.other.price(request) + searches
+    if other is not None and abs(cost - other) <= SAME * max(cost, other):
+        other = None
+    return Invoice(cost, other, quote.lacking)
 
 
 def cost_of_usage(usage: Usage, model: str, time: float) -> Decimal | None:
@@ -73,41 +138,122 @@ def cost_of_usage(usage: Usage, model: str, time: float) -> Decimal | None:
 
 
 def rates_of(request: Request) -> Rates | None:
-    """Return the list prices of a request's model on its day, or None if they are unknown."""
+    """Return the prices of a request's model at its moment and on its terms, or None if they are unknown."""
+    quote = _quote_of(request)
+    return None if quote is None else quote.rates
+
+
+class _Quote(NamedTuple):
+    rates: Rates | None
+    other: Rates | None
+    lacking: str
+
+
+def _quote_of(request: Request) -> _Quote | None:
     if request.time is None or not request.model:
         return None
     try:
-        day = datetime.fromtimestamp(request.time, UTC).date()
+        datetime.fromtimestamp(request.time, UTC)
     except (OverflowError, ValueError, OSError):
         return None
-    starts = _starts(request.model, day)
-    step = bisect_left(starts, request.prompt)
-    return _rates(request.model, day, starts[step - 1] + 1 if step else 0)
+    step = HALF_HOUR if _goes_by_the_hour(request.model) else DAY
+    moment = int(request.time // step) * step
+    prompt = request.largest_prompt or request.prompt
+    starts = _starts(request.model, moment)
+    index = bisect_left(starts, prompt)
+    return _quote(request.model, moment, starts[index - 1] + 1 if index else 0, _terms_of(request), request.region)
+
+
+def _terms_of(request: Request) -> str:
+    """Return the terms that have a price of their own. Some sellers name a fast model `claude-opus-4.8-fast`."""
+    is_fast = family(request.model) == "claude" and request.model.endswith("-fast")
+    return "fast" if is_fast else request.speed or request.tier
+
+
+@lru_cache(maxsize=512)
+def _goes_by_the_hour(model: str) -> bool:
+    """True if a price of the model depends on the time of day."""
+    entry: Any = priced_model(model)
+    prices = getattr(entry, "prices", ())
+    return isinstance(prices, list) and any(hasattr(price.constraint, "start_time") for price in prices)
 
 
 @lru_cache(maxsize=4096)
-def _starts(model: str, day: date) -> tuple[int, ...]:
+def _starts(model: str, moment: int) -> tuple[int, ...]:
     """Return the sizes of prompts above which a price of the model is another one, in tokens."""
-    prices = price_list_of(model, day)
+    entry = priced_model(model)
+    prices = None if entry is None else entry.get_prices(datetime.fromtimestamp(moment, UTC))
     lists = [getattr(prices, name, None) for name in PRICES]
-    return tuple(sorted({tier.start for price in lists for tier in getattr(price, "tiers", ())}))
+    return tuple(sorted({*SECOND_STARTS, *(tier.start for price in lists for tier in getattr(price, "tiers", ()))}))
+
+
+SECOND_STARTS = (128_000, 200_000, 272_000)
+"""Sizes of prompts above which the second list has prices of their own, in tokens."""
 
 
 @lru_cache(maxsize=4096)
-def _rates(model: str, day: date, prompt: int) -> Rates | None:
-    """Return the list prices of a model on a day for a prompt of this many tokens. They are the same up to the next of `_starts`."""
-    prices = price_list_of(model, day)
-    if prices is None:
+def _quote(model: str, moment: int, prompt: int, terms: str, region: str) -> _Quote:
+    """Return the prices of a model for a prompt of this many tokens. They are the same up to the next of `_starts`."""
+    multiple = REGIONAL if _is_regional(model, region) else Decimal(1)
+    first, second = _first_rates(model, moment, prompt, terms), _second_rates(model, prompt, terms)
+    lacking = ""
+    if first is None and second is None and terms:
+        first, second = _first_rates(model, moment, prompt, ""), _second_rates(model, prompt, "")
+        known = _multiple_of(model, terms)
+        multiple *= known or 1
+        lacking = "" if known else terms
+    chosen, other = (first, second) if first is not None else (second, None)
+    return _Quote(chosen and chosen.times(multiple), other and other.times(multiple), lacking)
+
+
+def _is_regional(model: str, region: str) -> bool:
+    if family(model) != "claude":
+        return False
+    return bool(region) or (claude_version(model) >= REGIONAL_FROM and BEDROCK_REGION.search(model.lower()) is not None)
+
+
+def _multiple_of(model: str, terms: str) -> Decimal | None:
+    """Return what the terms cost as a multiple of the usual price; None if that is unknown."""
+    if terms == "batch" and family(model) != "other":
+        return HALF
+    return next((Decimal(times) for pattern, times in FAST if terms == "fast" and re.search(pattern, model.lower())), None)
+
+
+def _first_rates(model: str, moment: int, prompt: int, terms: str) -> Rates | None:
+    """Return genai-prices' prices, or None if it has none for these terms."""
+    entry = priced_model(model)
+    if entry is None:
         return None
+    time = datetime.fromtimestamp(moment, UTC)
+    if not terms:
+        return _rates(entry.get_prices(time), prompt)
+    context = (
+        {"processing": "batch"}
+        if terms == "batch"
+        else {"speed": "fast", "service_tier": "fast"}
+        if terms == "fast"
+        else {"service_tier": terms}
+    )
+    variants = (variant.when.items() for variant in entry.price_variants or ())
+    if not any(when <= context.items() for when in variants):
+        return None
+    return _rates(entry.get_prices(time, context), prompt)
+
+
+def _rates(prices: Any, prompt: int) -> Rates | None:
     uncached, answer = _rate(prices.input_mtok, prompt), _rate(prices.output_mtok, prompt)
     if uncached is None or answer is None:
         return None
-    cache_read = _rate(prices.cache_read_mtok, prompt)
-    write = _rate(prices.cache_write_mtok, prompt)
-    for_hour = _rate(prices.cache_write_1h_mtok, prompt)
-    if for_hour is None:  # twice the price of input: https://platform.claude.com/docs/en/build-with-claude/prompt-caching
-        for_hour = 2 * uncached
-    return Rates(uncached, uncached if cache_read is None else cache_read, uncached if write is None else write, for_hour, answer)
+    read, write = _rate(prices.cache_read_mtok, prompt), _rate(prices.cache_write_mtok, prompt)
+    return Rates.filled(uncached, answer, read, write, _rate(prices.cache_write_1h_mtok, prompt))
+
+
+def _second_rates(model: str, prompt: int, terms: str) -> Rates | None:
+    prices = second_prices(model, terms, prompt)
+    if prices is None:
+        return None
+    cached = (None if price is None else price / MILLION for price in prices[2:])
+    return Rates.filled(prices.input / MILLION, prices.output / MILLION, *cached)
 
 
 def _rate(price: Any, prompt: int) -> Decimal | None:

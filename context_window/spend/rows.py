@@ -22,10 +22,12 @@ from session.transcripts.reported_requests import Request, read_requests
 
 from .remote import is_remote, local_copy
 
-FORMAT = 2
+FORMAT = 3
 """Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
+TEXTS = ("tool", "model", "project", "session", "agent", "speed", "tier", "region")
+"""Texts of a request that are stored once a log."""
 ID_BYTES = 16
 """Bytes of a hashed id. Two of a thousand million requests have the same hash with a chance of one in 10²⁰."""
 
@@ -80,7 +82,7 @@ def encode(log: LogRows) -> bytes:
         [
             _hashed(request.id),
             request.time,
-            *(index_of(text) for text in (request.tool, request.model, request.project, request.session, request.agent)),
+            *(index_of(getattr(request, name)) for name in TEXTS),
             request.input_tokens,
             request.cache_read,
             request.cache_write,
@@ -88,6 +90,8 @@ def encode(log: LogRows) -> bytes:
             request.output_tokens,
             request.reasoning,
             None if request.cost is None else str(request.cost),
+            request.searches,
+            request.largest_prompt,
         ]
         for request in log.requests
     ]
@@ -112,10 +116,23 @@ def decode(data: bytes) -> LogRows:
 
 
 def _request(row: list[Any], texts: list[str]) -> Request:
-    id_, time, tool, model, project, session, agent, uncached, cache_read, cache_write, for_hour, output, reasoning, cost = row
-    price = None if cost is None else Decimal(cost)
-    names = texts[tool], texts[model], texts[project], texts[session], texts[agent]
-    return Request(id_, time, *names, uncached, cache_read, cache_write, for_hour, output, reasoning, price)
+    id_, time, *rest = row
+    names = dict(zip(TEXTS, (texts[index] for index in rest[: len(TEXTS)]), strict=True))
+    uncached, cache_read, cache_write, for_hour, output, reasoning, cost, searches, largest = rest[len(TEXTS) :]
+    return Request(
+        id_,
+        time,
+        **names,
+        input_tokens=uncached,
+        cache_read=cache_read,
+        cache_write=cache_write,
+        cache_write_1h=for_hour,
+        output_tokens=output,
+        reasoning=reasoning,
+        cost=None if cost is None else Decimal(cost),
+        searches=searches,
+        largest_prompt=largest,
+    )
 
 
 def _hashed(id_: str) -> str:

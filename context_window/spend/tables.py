@@ -11,10 +11,12 @@ from typing import Any
 
 from session.transcripts.reported_requests import Request
 
-from .money import cost_of
+from .money import invoice_of
 
 UNKNOWN = "(unknown)"
 MAIN = "(main)"
+NAMED = 4
+"""Models that a note names."""
 AMOUNTS = {
     "input_tokens": "input_tokens",
     "cache_read_tokens": "cache_read",
@@ -40,7 +42,9 @@ class SpendRow:
         output_tokens: Tokens of the answers, reasoning included.
         reasoning: Those of them that are reasoning, as far as reported.
         cost: Price in US dollars of the requests whose price is known.
-        unpriced: Number of requests whose price is unknown.
+        unpriced: Number of requests whose price is unknown, in whole or in part.
+        disputed: Number of requests for which two price lists differ.
+        spread: The sum of those differences in US dollars.
     """
 
     name: str
@@ -53,6 +57,8 @@ class SpendRow:
     reasoning: int = 0
     cost: Decimal = Decimal(0)
     unpriced: int = 0
+    disputed: int = 0
+    spread: Decimal = Decimal(0)
 
     @property
     def total(self) -> int:
@@ -62,7 +68,7 @@ class SpendRow:
     @property
     def known_cost(self) -> Decimal | None:
         """Price in US dollars of the requests whose price is known; None if that is true of none."""
-        return None if self.requests == self.unpriced and self.requests else self.cost
+        return None if self.requests == self.unpriced and self.requests and not self.cost else self.cost
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON values: amounts in tokens, and the price in US dollars as an exact decimal text, or None if unknown."""
@@ -74,6 +80,8 @@ class SpendRow:
             "total_tokens": self.total,
             "cost_usd": None if cost is None else f"{cost:f}",
             "unpriced_requests": self.unpriced,
+            "disputed_requests": self.disputed,
+            "disputed_usd": f"{self.spread:f}",
         }
 
     def plus(self, other: SpendRow) -> SpendRow:
@@ -170,14 +178,45 @@ def spend_by(grouping: str, requests: Iterable[Request], *, utc: bool = False) -
 
 def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:
     """Return the sums of the requests under a name."""
-    costs = [cost_of(request) for request in requests]
+    invoices = [invoice_of(request) for request in requests]
+    disputes = [abs(invoice.cost - invoice.other) for invoice in invoices if invoice.cost is not None and invoice.other is not None]
     return SpendRow(
         name,
         len(requests),
         **{name: sum(getattr(request, name) for request in requests) for name in AMOUNTS.values()},
-        cost=sum((cost for cost in costs if cost is not None), Decimal(0)),
-        unpriced=costs.count(None),
+        cost=sum((invoice.cost for invoice in invoices if invoice.cost is not None), Decimal(0)),
+        unpriced=sum(invoice.cost is None or bool(invoice.lacking) for invoice in invoices),
+        disputed=len(disputes),
+        spread=sum(disputes, Decimal(0)),
     )
+
+
+def price_notes(requests: Sequence[Request]) -> list[str]:
+    """Return a sentence for each uncertainty of the requests' prices, with the models that it concerns."""
+    unknown: dict[str, int] = {}
+    disputed: dict[str, int] = {}
+    for request in requests:
+        invoice = invoice_of(request)
+        model = request.model or UNKNOWN
+        if invoice.cost is None or invoice.lacking:
+            name = f"{model} ({invoice.lacking})" if invoice.lacking else model
+            unknown[name] = unknown.get(name, 0) + 1
+        elif invoice.other is not None:
+            disputed[model] = disputed.get(model, 0) + 1
+    notes = []
+    if unknown:
+        total = sum(unknown.values())
+        notes.append(f"The price of {total:,} of {len(requests):,} requests is unknown; sums marked + lack it: {_named(unknown)}.")
+    if disputed:
+        total = sum(disputed.values())
+        notes.append(f"Two price lists differ on {total:,} of {len(requests):,} requests, in sums marked ±: {_named(disputed)}.")
+    return notes
+
+
+def _named(counts: dict[str, int]) -> str:
+    names = sorted(counts, key=lambda name: (-counts[name], name))
+    rest = len(names) - NAMED
+    return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def leading(rows: Sequence[SpendRow], top: int | None) -> list[SpendRow]:

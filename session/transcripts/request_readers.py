@@ -11,6 +11,7 @@ from decimal import Decimal
 from typing import Protocol, TypedDict
 
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
+from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
@@ -35,6 +36,11 @@ class Request:
         output_tokens: Tokens of the answer, reasoning included.
         reasoning: Those of them that are reasoning, as far as reported.
         cost: Price in US dollars that the log states; None if it states none.
+        speed: `fast` if the request was served faster at a higher price; empty otherwise.
+        tier: The service tier that has prices of its own: `batch`, `flex`, `priority`; empty otherwise.
+        region: The region that inference was limited to, such as `us`; empty if it was not.
+        searches: Web searches that the provider ran and charges for.
+        largest_prompt: Tokens of the largest prompt, if the answer took several; 0 if it took one. Prices can rise with it.
     """
 
     id: str
@@ -51,6 +57,11 @@ class Request:
     output_tokens: int = 0
     reasoning: int = 0
     cost: Decimal | None = None
+    speed: str = ""
+    tier: str = ""
+    region: str = ""
+    searches: int = 0
+    largest_prompt: int = 0
 
     @property
     def prompt(self) -> int:
@@ -104,9 +115,7 @@ class ClaudeCodeReader:
         if line is value:
             agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
         message_id, request_id = id_at(message, "id"), id_at(line, "requestId")
-        cache_write = count_at(usage, "cache_creation_input_tokens")
-        for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), cache_write)
-        yield Request(
+        request = Request(
             f"claude:{message_id}:{request_id}" if message_id else "",
             seconds(line.get("timestamp") or value.get("timestamp")),
             claude_code.NAME,
@@ -114,13 +123,8 @@ class ClaudeCodeReader:
             text_at(value, "cwd"),
             text_at(value, "sessionId"),
             agent,
-            input_tokens=count_at(usage, "input_tokens"),
-            cache_read=count_at(usage, "cache_read_input_tokens"),
-            cache_write=cache_write - for_hour,
-            cache_write_1h=for_hour,
-            output_tokens=count_at(usage, "output_tokens"),
-            cost=dollars(line.get("costUSD")),
         )
+        yield from invoiced(request, usage, dollars(line.get("costUSD")))
 
 
 class CodexReader:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal
 
 import pytest
 
 from context_window.spend import cost_of, find_logs, read_ledger, spend_by
+from context_window.spend.money import rates_of
 from tests.support import raw_usage
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
@@ -32,6 +34,19 @@ def test_figures_agree_with_an_independent_count(tool: str) -> None:
     assert row.name == tool
     assert (row.input_tokens, row.cache_read, row.cache_write + row.cache_write_1h, row.output_tokens) == getattr(raw_usage, tool)(logs)
     assert ledger.faults == ()
+
+
+@pytest.mark.parametrize(("tool", "share"), [("pi", 0), ("opencode", 1)])
+def test_stated_costs_are_those_of_our_price_list(tool: str, share: int) -> None:
+    """Every recorded request of pi costs what it states. opencode of that time charges reasoning twice: in the output, and beside it."""
+    requests = [r for r in read_ledger(find_logs([str(TRANSCRIPTS / FOLDERS[tool])])).requests if r.cost]
+    assert len(requests) > 60
+    for request in requests:
+        rates = rates_of(request)
+        assert rates is not None
+        ours = (cost_of(replace(request, cost=None)) or 0) + share * request.reasoning * rates.output
+        assert request.cost is not None
+        assert abs(ours - request.cost) <= Decimal("1e-6")
 
 
 def test_copilot_has_the_sums_of_its_last_event() -> None:

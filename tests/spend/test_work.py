@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.models.prices import price_list_of
+from context_window.models.prices import priced_model
 from context_window.spend import SpendCache, cache_file, cost_of, find_logs, read_ledger
 from session.transcripts import reported_requests, source
 from session.transcripts.reported_requests import Request, read_requests
@@ -84,7 +84,9 @@ def test_a_price_is_that_of_the_price_list(model: str, prompt: int, output_token
     from datetime import UTC, datetime
 
     noon = datetime(2026, 3, 25, 12, tzinfo=UTC)
-    prices = price_list_of(model, noon.date())
+    entry = priced_model(model)
+    assert entry is not None
+    prices: Any = entry.get_prices(noon)
     request = Request("", noon.timestamp(), "t", model, "", "", input_tokens=prompt, output_tokens=output_tokens)
 
     def rate(price: Any) -> Any:

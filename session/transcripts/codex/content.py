@@ -84,8 +84,8 @@ def thought_of(payload: JsonObject) -> str:
 
 def usage_of(report: JsonObject) -> Counts | None:
     """Return the usage of one request, or None if all its numbers are zero, as after a compaction."""
-    cached, total = count_at(report, "cached_input_tokens"), count_at(report, "input_tokens")
-    output = count_at(report, "output_tokens")
+    cached, written = count_at(report, "cached_input_tokens"), count_at(report, "cache_write_input_tokens")
+    total, output = count_at(report, "input_tokens"), count_at(report, "output_tokens")
     if not (cached or total or output):
         return None
-    return Counts(input_tokens=max(total - cached, 0), cache_read_tokens=cached, output_tokens=output)
+    return Counts(max(total - cached - written, 0), cached, min(written, max(total - cached, 0)), output)

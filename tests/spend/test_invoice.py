@@ -1,0 +1,176 @@
+"""The invoice: everything that a usage report states has its price, and what is uncertain is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window.spend import read_ledger, spend_by
+from context_window.spend.money import cost_of, invoice_of
+from context_window.spend.rows import LogRows, decode, encode
+from context_window.spend.tables import price_notes
+from session.transcripts.reported_requests import Request
+from tests.spend.logs import answer, write
+
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
+
+
+def request(model: str, **fields: Any) -> Request:
+    return Request("", NOON, "t", model, "", "", **{"input_tokens": 100_000, "output_tokens": 10_000} | fields)
+
+
+def usage(tokens: int, output: int, **more: Any) -> dict[str, Any]:
+    return {"input_tokens": tokens, "output_tokens": output} | more
+
+
+def requests_of(folder: Path, report: dict[str, Any], model: str = "claude-opus-5") -> list[Request]:
+    message = {"id": "m", "role": "assistant", "model": model, "content": [], "usage": report}
+    return list(read_ledger([write(folder / "a.jsonl", answer("m", 1) | {"message": message})]).requests)
+
+
+@pytest.mark.parametrize(
+    ("model", "terms", "multiple"),
+    [
+        ("claude-opus-4-6", {"speed": "fast"}, "6"),
+        ("claude-opus-4-8", {"speed": "fast"}, "2"),
+        ("claude-opus-5", {"speed": "fast"}, "2"),
+        ("claude-sonnet-4-6", {"tier": "batch"}, "0.5"),
+        ("gpt-5.6-sol", {"tier": "batch"}, "0.5"),
+        ("gpt-5.6-sol", {"tier": "priority"}, "2"),
+        ("gpt-5.6-sol", {"tier": "flex"}, "0.5"),
+        ("claude-opus-4-6", {"region": "us"}, "1.1"),
+        ("claude-opus-4-6", {"region": "us", "speed": "fast"}, "6.6"),
+    ],
+)
+def test_terms_multiply_the_price(model: str, terms: dict[str, str], multiple: str) -> None:
+    usual = request(model, cache_read=5_000)
+    invoice = invoice_of(replace(usual, **terms))  # type: ignore[arg-type]
+    assert (invoice.cost, invoice.lacking) == (Decimal(multiple) * (cost_of(usual) or 0), "")
+
+
+@pytest.mark.parametrize(
+    ("name", "multiple"),
+    [
+        ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "1.1"),
+        ("bedrock/eu.anthropic.claude-haiku-4-5-20251001-v1:0", "1.1"),
+        ("global.anthropic.claude-sonnet-4-5-20250929-v1:0", "1"),
+        ("anthropic.claude-sonnet-4-5-20250929-v1:0", "1"),
+        ("us.anthropic.claude-3-5-sonnet-20241022-v2:0", "1"),
+    ],
+)
+def test_regional_names_of_bedrock_cost_a_tenth_more(name: str, multiple: str) -> None:
+    plain = request(name.partition("anthropic.")[2].partition("-v")[0])
+    assert cost_of(request(name)) == Decimal(multiple) * (cost_of(plain) or 0)
+
+
+def test_a_name_can_say_that_a_model_is_fast() -> None:
+    assert cost_of(request("anthropic/claude-opus-4.8-fast")) == 2 * (cost_of(request("claude-opus-4-8")) or 0)
+
+
+def test_terms_without_a_price_are_said() -> None:
+    invoice = invoice_of(request("claude-opus-5", tier="priority"))
+    assert (invoice.cost, invoice.lacking) == (cost_of(request("claude-opus-5")), "priority")
+    assert price_notes([request("claude-opus-5", tier="priority"), request("claude-opus-5")]) == [
+        "The price of 1 of 2 requests is unknown; sums marked + lack it: claude-opus-5 (priority)."
+    ]
+
+
+def test_lists_that_differ_are_said_and_the_second_answers_where_the_first_knows_nothing() -> None:
+    disputed = invoice_of(request("mistral-large-latest"))
+    assert (disputed.cost, disputed.other) == (Decimal("0.26"), Decimal("0.065"))
+    (row,) = spend_by("model", [request("mistral-large-latest"), request("mistral-large-latest", cost=Decimal(1))])
+    assert (row.disputed, row.spread, row.cost) == (1, Decimal("0.195"), Decimal("1.26"))
+    assert price_notes([request("mistral-large-latest")]) == [
+        "Two price lists differ on 1 of 1 requests, in sums marked ±: mistral-large-latest."
+    ]
+    assert cost_of(request("deepseek-v4-pro")) is not None
+
+
+@pytest.mark.parametrize("model", ["claude-opus-5", "claude-sonnet-4-6", "claude-haiku-4-5", "gpt-5.6-sol", "gpt-5.5", "gemini-2.5-pro"])
+@pytest.mark.parametrize("prompt", [50_000, 250_000, 300_000])
+def test_the_lists_agree_on_current_models(model: str, prompt: int) -> None:
+    invoice = invoice_of(request(model, input_tokens=prompt, cache_read=1_000, cache_write=500))
+    assert (invoice.cost is not None, invoice.other, invoice.lacking) == (True, None, "")
+
+
+def test_deepseek_costs_by_the_time_of_day() -> None:
+    """https://api-docs.deepseek.com/quick_start/pricing: from 16:30 UTC on, a half or a quarter of the price, until September 2025."""
+    at = [datetime(2025, 6, 2, 16, minute, tzinfo=UTC).timestamp() for minute in (29, 31)]
+    day, night = (cost_of(replace(request("deepseek-chat"), time=time)) for time in at)
+    assert day is not None
+    assert night is not None
+    assert night < day
+
+
+def test_searches_cost_a_cent_each(tmp_path: Path) -> None:
+    report = usage(0, 60, server_tool_use={"web_search_requests": 100})
+    (searching,) = requests_of(tmp_path, report, "claude-opus-5")
+    assert cost_of(searching) == 1 + 60 * Decimal(25) / 1_000_000
+
+
+def test_an_advisor_and_a_compaction_are_charged_at_their_own_price(tmp_path: Path) -> None:
+    """The totals sum the messages only."""
+    passes = [
+        usage(10, 5, type="message"),
+        usage(180_000, 900, type="compaction"),
+        usage(3_000, 800, type="advisor_message", model="claude-opus-4-8"),
+        usage(20, 6, type="message", cache_read_input_tokens=7_000),
+    ]
+    report = usage(30, 11, cache_read_input_tokens=7_000, iterations=passes, speed="fast", inference_geo="us", service_tier="batch")
+    found = requests_of(tmp_path, report)
+    assert [(r.model, r.input_tokens, r.cache_read, r.output_tokens, r.largest_prompt) for r in found] == [
+        ("claude-opus-5", 180_000, 0, 900, 0),
+        ("claude-opus-4-8", 3_000, 0, 800, 0),
+        ("claude-opus-5", 30, 7_000, 11, 7_020),
+    ]
+    assert {(r.speed, r.region, r.tier) for r in found} == {("fast", "us", "batch")}
+
+
+def test_an_answer_that_another_model_ended_is_divided_between_both(tmp_path: Path) -> None:
+    passes = [usage(100, 5, type="message"), usage(200, 9, type="fallback_message", model="claude-sonnet-5")]
+    found = requests_of(tmp_path, usage(300, 14, iterations=passes))
+    assert [(r.model, r.input_tokens, r.output_tokens) for r in found] == [("claude-sonnet-5", 200, 9), ("claude-opus-5", 100, 5)]
+
+
+AMOUNTS = st.tuples(*[st.integers(0, 99_999)] * 4)
+PASSES = st.lists(st.tuples(st.sampled_from(["message", "advisor_message", "compaction"]), AMOUNTS), max_size=6)
+NAMES = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens")
+
+
+@given(PASSES)
+def test_all_passes_are_charged_once(passes: list[tuple[str, tuple[int, ...]]]) -> None:
+    """Whatever the passes are, the invoice has the tokens of all of them."""
+    from session.transcripts.request_readers import ClaudeCodeReader
+
+    messages = [amounts for kind, amounts in [("message", (1, 1, 1, 1)), *passes] if kind == "message"]
+    totals = [sum(column) for column in zip(*messages, strict=True)]
+    rows = [{"type": kind} | dict(zip(NAMES, amounts, strict=True)) for kind, amounts in [("message", (1, 1, 1, 1)), *passes]]
+    line = answer("m", 1)
+    line["message"]["usage"] = dict(zip(NAMES, totals, strict=True)) | {"iterations": rows}
+    found = list(ClaudeCodeReader().read(line))
+    assert sum(r.total for r in found) == 4 + sum(sum(amounts) for _, amounts in passes)
+    assert len({r.id for r in found}) == len(found)
+
+
+def test_the_terms_survive_the_cache() -> None:
+    special = request("m", speed="fast", tier="flex", region="us", searches=3, largest_prompt=9, cost=Decimal("0.1"))
+    assert decode(encode(LogRows((special,)))).requests == (special,)
+
+
+def test_codex_reports_writes_to_the_cache(tmp_path: Path) -> None:
+    last = {"input_tokens": 1_000, "cached_input_tokens": 600, "cache_write_input_tokens": 300, "output_tokens": 50}
+    meta = {"type": "session_meta", "timestamp": "2026-11-20T12:00:00Z", "payload": {"id": "c", "cwd": "/x"}}
+    turn = {"type": "turn_context", "timestamp": "2026-11-20T12:00:00Z", "payload": {"model": "gpt-5.6-sol"}}
+    info = {"type": "token_count", "info": {"total_token_usage": last, "last_token_usage": last}}
+    (found,) = read_ledger(
+        [write(tmp_path / "r.jsonl", meta, turn, {"timestamp": "2026-11-20T12:00:01Z", "type": "event_msg", "payload": info})]
+    ).requests
+    assert (found.input_tokens, found.cache_read, found.cache_write, found.output_tokens) == (100, 600, 300, 50)
+    assert cost_of(found) == (100 * 4 + 600 * Decimal("0.4") + 300 * 5 + 50 * 20) / Decimal(1_000_000)
