@@ -16,12 +16,23 @@ from pathlib import Path
 from session.errors import TranscriptError
 
 from .detect import EXAMINED_MAX, FORMATS
-from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Request, RequestReader
+from .request_readers import (
+    NO_LINEAGE,
+    READERS,
+    ClaudeCodeReader,
+    CodexReader,
+    CopilotReader,
+    GeminiReader,
+    Lineage,
+    PiReader,
+    Request,
+    RequestReader,
+)
 from .source import COMPLETE, CUT_OFF, Line, Source
 from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
 
-__all__ = ["ReadLog", "Request", "each_once", "read_requests"]
+__all__ = ["NO_LINEAGE", "Lineage", "ReadLog", "Request", "each_once", "read_requests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +43,12 @@ class ReadLog:
         requests: Each request once, in the order in which the log first reports them.
         damaged_lines: Lines that could not be read in full. Neither a last line that is still being written counts, nor one that
             looks whole and has nothing to do with usage: it is not parsed.
+        lineage: The logs whose reports it may repeat.
     """
 
     requests: tuple[Request, ...]
     damaged_lines: int
+    lineage: Lineage = NO_LINEAGE
 
 
 def each_once(reports: Iterable[Request]) -> list[Request]:
@@ -88,7 +101,7 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
             break
     if reader is None:
         raise TranscriptError(source.path, "no log of a known format found")
-    return ReadLog(tuple(each_once(reports)), damaged)
+    return ReadLog(tuple(each_once(reports)), damaged, getattr(reader, "lineage", NO_LINEAGE))
 
 
 MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {
