@@ -103,8 +103,10 @@ def _gateway(base_url: str) -> str:
     import http.client  # after the check: most users have no gateway
 
     try:
-        connection = http.client.HTTPConnection(base_url.removeprefix("http://").partition("/")[0], timeout=GATEWAY_SECONDS)
-        connection.request("GET", "/status")
+        host, _, path = base_url.removeprefix("http://").rstrip("/").partition("/")
+        connection = http.client.HTTPConnection(host, timeout=GATEWAY_SECONDS)
+        token = path.rpartition("/")[0]  # before the provider's name, if the gateway has tokens
+        connection.request("GET", f"/{token}/status" if token else "/status")
         answer = _object(json.loads(connection.getresponse().read(TAIL_BYTES)))
         connection.close()
     except (OSError, ValueError, RecursionError, http.client.HTTPException):

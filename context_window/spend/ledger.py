@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
@@ -11,6 +11,7 @@ from itertools import chain
 from session.transcripts.reported_requests import Request
 
 from .cache import SpendCache
+from .lineage import makers_of
 from .log_files import LogFile, log_files
 from .rows import LogRows, decode
 from .schedulers import Advance, Scheduler, read_here
@@ -85,23 +86,20 @@ class _Entries:
     """Collects the rows of logs in any order."""
 
     def __init__(self) -> None:
-        self._best: dict[str, tuple[int, int, Request]] = {}
+        self._best: dict[str, tuple[int, bool, int, int, Request]] = {}
         self._without_id: list[tuple[int, int, Request]] = []
+        self._with_lineage: list[tuple[LogFile, LogRows]] = []
         self._reports = self._logs = 0
         self._faults: list[tuple[int, LogFault]] = []
 
     def add(self, log: LogFile, rows: LogRows) -> None:
-        """Add a log. Of two reports of a request, the one with more output tokens stays, else that of the log whose name is first."""
+        """Add a log."""
         self._reports += len(rows.requests)
         self._logs += rows.problem is None
-        for index, request in enumerate(rows.requests):
-            entry = log.index, index, request
-            if not request.id:
-                self._without_id.append(entry)
-                continue
-            best = self._best.setdefault(request.id, entry)
-            if (-request.output_tokens, *entry[:2]) < (-best[2].output_tokens, *best[:2]):
-                self._best[request.id] = entry
+        if rows.lineage.thread:
+            self._with_lineage.append((log, rows))
+        else:
+            self._add_requests(log, rows, {})
         problem = rows.problem
         if rows.damaged_lines:
             lines = "1 line is damaged and was" if rows.damaged_lines == 1 else f"{rows.damaged_lines:,} lines are damaged and were"
@@ -109,8 +107,26 @@ class _Entries:
         if problem is not None:
             self._faults.append((log.index, LogFault(log.name, problem)))
 
+    def _add_requests(self, log: LogFile, rows: LogRows, makers: Mapping[str, str]) -> None:
+        """Add a log's requests. Of two reports of one, the one with more output tokens stays, else that of the thread that made it,
+        else that of the log whose name is first.
+        """
+        for index, request in enumerate(rows.requests):
+            if not request.id:
+                self._without_id.append((log.index, index, request))
+                continue
+            maker = makers.get(request.id, "")
+            entry = -request.output_tokens, maker != rows.lineage.thread, log.index, index, request
+            best = self._best.setdefault(f"{maker}:{request.id}", entry)
+            if entry[:4] < best[:4]:
+                self._best[f"{maker}:{request.id}"] = entry
+
     def ledger(self) -> Ledger:
         """Return the requests and the faults by the order of the logs."""
-        entries = sorted(chain(self._best.values(), self._without_id), key=lambda entry: entry[:2])
+        makers = makers_of(rows for _, rows in self._with_lineage)
+        for log, rows in self._with_lineage:
+            self._add_requests(log, rows, makers[rows.lineage.thread])
+        best = (entry[2:] for entry in self._best.values())
+        entries = sorted(chain(best, self._without_id), key=lambda entry: entry[:2])
         faults = (fault for _, fault in sorted(self._faults, key=lambda fault: fault[0]))
         return Ledger(tuple(entry[2] for entry in entries), self._reports - len(entries), self._logs, tuple(faults))

@@ -18,7 +18,7 @@ from typing import Any
 
 from session.errors import TranscriptError
 from session.sanitize import MAX_COUNT
-from session.transcripts.reported_requests import Request, read_requests
+from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, read_requests
 
 from .remote import is_remote, local_copy
 
@@ -40,11 +40,13 @@ class LogRows:
         requests: Each request once.
         damaged_lines: Lines that could not be read in full.
         problem: The reason why the log could not be read at all, in words; None if it could.
+        lineage: The logs whose reports it may repeat.
     """
 
     requests: tuple[Request, ...]
     damaged_lines: int = 0
     problem: str | None = None
+    lineage: Lineage = NO_LINEAGE
 
 
 class DamagedRowsError(Exception):
@@ -68,7 +70,7 @@ def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> byte
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
     requests = tuple(request for request in log.requests if request.total <= MAX_COUNT)
-    return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests)))
+    return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests), lineage=log.lineage))
 
 
 def encode(log: LogRows) -> bytes:
@@ -96,6 +98,7 @@ def encode(log: LogRows) -> bytes:
         for request in log.requests
     ]
     values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem}
+    values["lineage"] = [log.lineage.thread, log.lineage.start, log.lineage.parents]
     data = json.dumps(values, separators=(",", ":")).encode()
     return data if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)
 
@@ -110,7 +113,8 @@ def decode(data: bytes) -> LogRows:
         values = json.loads(data if data.startswith(b"{") else zlib.decompress(data))
         texts = [intern(text) for text in values["texts"]]
         requests = tuple(_request(row, texts) for row in values["requests"])
-        return LogRows(requests, values["damaged"], values["problem"])
+        thread, start, parents = values["lineage"]
+        return LogRows(requests, values["damaged"], values["problem"], Lineage(thread, start, tuple(parents)))
     except (zlib.error, ValueError, TypeError, KeyError, IndexError, InvalidOperation):
         raise DamagedRowsError from None
 

@@ -17,12 +17,23 @@ from session.errors import TranscriptError
 from session.units import is_answer
 
 from .detect import EXAMINED_MAX, FORMATS, read_account
-from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Request, RequestReader
+from .request_readers import (
+    NO_LINEAGE,
+    READERS,
+    ClaudeCodeReader,
+    CodexReader,
+    CopilotReader,
+    GeminiReader,
+    Lineage,
+    PiReader,
+    Request,
+    RequestReader,
+)
 from .source import COMPLETE, CUT_OFF, Line, Source
 from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
 
-__all__ = ["ReadLog", "Request", "each_once", "read_requests"]
+__all__ = ["NO_LINEAGE", "Lineage", "ReadLog", "Request", "each_once", "read_requests"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +44,12 @@ class ReadLog:
         requests: Each request once, in the order in which the log first reports them.
         damaged_lines: Lines that could not be read in full. Neither a last line that is still being written counts, nor one that
             looks whole and has nothing to do with usage: it is not parsed.
+        lineage: The logs whose reports it may repeat.
     """
 
     requests: tuple[Request, ...]
     damaged_lines: int
+    lineage: Lineage = NO_LINEAGE
 
 
 def each_once(reports: Iterable[Request]) -> list[Request]:
@@ -91,7 +104,7 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         raise TranscriptError(source.path, "no log of a known format found")
     if not reports and _has_answers(source.path):
         raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
-    return ReadLog(tuple(each_once(reports)), damaged)
+    return ReadLog(tuple(each_once(reports)), damaged, getattr(reader, "lineage", NO_LINEAGE))
 
 
 def _has_answers(path: Path) -> bool:

@@ -5,8 +5,9 @@ A reader takes the JSON values of one file in order and keeps only what later va
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol, TypedDict
 
@@ -89,6 +90,29 @@ def amounts_of(counts: Counts) -> Amounts:
     return Amounts(input_tokens=uncached, cache_read=cache_read, cache_write=cache_write, output_tokens=output_tokens)
 
 
+@dataclass(frozen=True, slots=True)
+class Lineage:
+    """The place of a log among the logs of a tool whose forks repeat their parents' reports. Ids of requests are unique in the log only.
+
+    Attributes:
+        thread: The log's own id; empty if the tool's forks are told by the ids of requests.
+        start: When the log began, in Unix seconds; None if unknown.
+        parents: Ids of the logs that it may repeat, the nearest first.
+    """
+
+    thread: str = ""
+    start: float | None = None
+    parents: tuple[str, ...] = ()
+
+    def after(self, *threads: str) -> Lineage:
+        """Return the lineage with further parents."""
+        parents = dict.fromkeys((*self.parents, *(thread for thread in threads if thread and thread != self.thread)))
+        return replace(self, parents=tuple(parents))
+
+
+NO_LINEAGE = Lineage()
+
+
 class RequestReader(Protocol):
     """Reads the values of one file."""
 
@@ -114,9 +138,9 @@ class ClaudeCodeReader:
             return
         if line is value:
             agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
-        message_id, request_id = id_at(message, "id"), id_at(line, "requestId")
+        message_id = id_at(message, "id")
         request = Request(
-            f"claude:{message_id}:{request_id}" if message_id else "",
+            f"claude:{message_id}" if message_id else "",  # a side question repeats it under another request id
             seconds(line.get("timestamp") or value.get("timestamp")),
             claude_code.NAME,
             text_at(message, "model"),
@@ -131,7 +155,9 @@ class CodexReader:
     """Codex reports the last request and the total so far. A report with the total of the one before it repeats that one."""
 
     def __init__(self) -> None:
-        self._root = self._session = self._agent = self._model = self._project = ""
+        self._session = self._agent = self._model = self._project = ""
+        self._counts: Counter[str] = Counter()
+        self.lineage = Lineage()
         self._total: object = None
         self._total_before: JsonObject = {}
 
@@ -141,9 +167,12 @@ class CodexReader:
         if kind == "session_meta" and not self._session:
             session_id = text_at(payload, "id")
             spawn = object_at(object_at(object_at(payload, "source"), "subagent"), "thread_spawn")
-            self._session = text_at(spawn, "parent_thread_id") or session_id
+            parents = text_at(payload, "forked_from_id"), text_at(spawn, "parent_thread_id")
+            self._session = parents[1] or session_id
             self._agent = session_id if self._session != session_id else ""
-            self._root = text_at(payload, "forked_from_id") or session_id
+            self.lineage = Lineage(session_id, seconds(value.get("timestamp"))).after(*parents)
+        elif kind == "session_meta":  # of a log that this one repeats
+            self.lineage = self.lineage.after(text_at(payload, "id"), text_at(payload, "forked_from_id"))
         self._project = self._project or text_at(payload, "cwd")
         if kind == "turn_context":
             self._model = text_at(payload, "model") or self._model
@@ -158,9 +187,10 @@ class CodexReader:
         self._total_before = object_at(info, "total_token_usage")
         last = _since(total_before, self._total_before) or last  # includes a request whose own report is not in the log
         counts = codex_usage(last) or Counts()
-        figures = [*object_at(info, "total_token_usage").values(), *last.values()]
+        figures = ".".join(map(str, (*object_at(info, "total_token_usage").values(), *last.values())))
+        self._counts[figures] += 1
         yield Request(
-            f"codex:{self._root}:{'.'.join(map(str, figures))}" if figures and self._root else "",
+            f"codex:{figures}:{self._counts[figures]}" if figures and self._session else "",
             seconds(value.get("timestamp")),
             codex.NAME,
             self._model,

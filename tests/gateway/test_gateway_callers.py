@@ -23,6 +23,7 @@ from context_window.gateway.app import gateway_app
 from context_window.gateway.callers import HEADER, digest_of, gated_app, tokens_in
 from context_window.gateway.serve import address_of, bound_socket, serving
 from context_window.gateway.shared_refusals import RefusalsOfKind, SharedRefusals
+from context_window.statusline import status_line
 from tests.gateway.test_gateway_http import says, upstream_that
 from tests.gateway.test_gateway_shared_views import growing
 
@@ -84,7 +85,7 @@ def test_without_a_token_nobody_gets_through(tries: list[tuple[str, str | None]]
 
 
 @pytest.mark.parametrize("is_shared", [False, True], ids=["no store", "a store"])
-def test_tokens_share_nothing(is_shared: bool, tmp_path: Path) -> None:
+def test_tokens_share_nothing(is_shared: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Not a refusal, not a figure, not the page; the same conversation of another token is as if it was never seen."""
     refusals = SharedRefusals(str(tmp_path / "r.db"), wait_seconds=60) if is_shared else None
     sent: list[int] = []
@@ -106,6 +107,8 @@ def test_tokens_share_nothing(is_shared: bool, tmp_path: Path) -> None:
         with httpx.Client(trust_env=False) as client:
             assert "claude-sonnet-5-5" in client.get(f"{address}/{FIRST}/").text
             assert client.get(f"{address}/{SECOND}/status").json() != client.get(f"{address}/{FIRST}/status").json()
+            monkeypatch.setenv("ANTHROPIC_BASE_URL", f"{address}/{FIRST}/anthropic")
+            assert "gateway" in status_line({})
             metrics = [client.get(f"{address}/{token}/metrics").text for token in (FIRST, SECOND)]
     assert ["conversation_requests_total 2.0" in text for text in metrics] == [True, False]
     if refusals is not None:
