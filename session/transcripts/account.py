@@ -27,6 +27,8 @@ class LineRecord:
         reason: The reason for the fate. For a line that became items: the omitted parts, or an empty text.
         session: Id of the session that the line belongs to.
         items: Ids of the items made from it, in the line's order.
+        text_bytes: Bytes of text in the line. Zero where the format's reader does not weigh them.
+        unknown_bytes: Those of them in values that the reader knows only in part or not at all.
     """
 
     file: str
@@ -35,6 +37,8 @@ class LineRecord:
     reason: str
     session: str
     items: tuple[str, ...] = ()
+    text_bytes: int = 0
+    unknown_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)

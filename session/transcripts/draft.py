@@ -31,6 +31,10 @@ WARNINGS_MAX = 20
 """Warnings that a session's metadata holds; further ones are only counted."""
 
 
+UNKNOWN_SHARE = 0.05
+"""Share of a log's text in unknown records above which the session's first warning says so."""
+
+
 class Draft:
     """A session that grows record by record.
 
@@ -219,8 +223,17 @@ class Draft:
             self.add_problem(problem)
         append_items(session, self._finished_items(replaces))
         session.metadata["lines"] = dict(Counter(record.fate for record in self._records))
-        session.metadata["warnings"] = limit_warnings(self._warnings)
+        session.metadata["warnings"] = limit_warnings([*self._unknown_warning(), *self._warnings])
         return session
+
+    def _unknown_warning(self) -> Iterator[str]:
+        """Yield a warning if more than a small part of the text is in records that the reader does not know."""
+        unknown = [record for record in self._records if record.unknown_bytes]
+        size, total = sum(record.unknown_bytes for record in unknown), sum(record.text_bytes for record in self._records)
+        if size > total * UNKNOWN_SHARE:
+            share = f"{len(unknown):,} of {len(self._records):,} records, with {size:,} of {total:,} bytes of text"
+            first = f"line {unknown[0].number}: {'; '.join(unknown[0].reasons)}"
+            yield f"not read in full: {share}, are unknown in part or whole, the first of them on {first}"
 
     def _finished_items(self, replaces: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Item, str]]:
         """Yield the items in session order, each with its response or an empty text."""
@@ -252,7 +265,9 @@ class Draft:
         """Yield the fate of each record, for the account."""
         for record in self._records:
             ids = tuple(item.id for item in record.items)
-            yield LineRecord(file, record.number, record.fate, "; ".join(record.reasons), self.id, ids)
+            yield LineRecord(
+                file, record.number, record.fate, "; ".join(record.reasons), self.id, ids, record.text_bytes, record.unknown_bytes
+            )
 
 
 def attributed(item: Item, usage: Usage | None, model: object, session_model: object) -> Item:

@@ -32,6 +32,8 @@ NAME = "pi"
 
 PI_TYPES = frozenset({"thinking_level_change", "model_change", "compaction", "branch_summary", "custom_message", "session_info"})
 """Types of entries that only pi has."""
+TOOL_TYPES = frozenset({"thinking_level_change", "session_info", "label", "custom"})
+"""Types of entries that the model never sees."""
 ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
 FEW = 5
 """Messages on other branches that may be left out without a warning."""
@@ -140,7 +142,7 @@ class _PiEntryReader:
             case "custom_message":
                 self._put_user(draft, record, value.get("content"), entry_id, text_at(value, "customType") or "extension")
             case _:
-                record.skip(f"an entry for the tool: {kind}"[:100])
+                record.skip(f"{'an entry for the tool:' if kind in TOOL_TYPES else 'unknown type'} {kind}"[:100])
 
     def _read_header(self, draft: Draft, record: Record, value: JsonObject) -> None:
         if session_id := text_at(value, "id"):

@@ -6,7 +6,10 @@ from dataclasses import dataclass, field
 
 from session.items import Item
 
-from .account import MERGED, NOT_CONTEXT, Fate
+from .account import DAMAGED, MERGED, NOT_CONTEXT, Fate
+
+UNKNOWN = "unknown"
+"""Word in the reasons of all readers for a record or a part of it whose meaning they do not know."""
 
 
 @dataclass(slots=True)
@@ -18,12 +21,22 @@ class Record:
         fate: What became of it.
         reasons: Reasons for the fate, and for omitted parts.
         items: The items made from it.
+        text_bytes: Bytes of text in it.
+        unknown_bytes: Those of them in values that the reader knows only in part or not at all.
     """
 
     number: int
     fate: Fate = NOT_CONTEXT
     reasons: list[str] = field(default_factory=list)
     items: list[Item] = field(default_factory=list)
+    text_bytes: int = 0
+    unknown_bytes: int = 0
+
+    def weigh(self, size: int) -> None:
+        """Add the text of a value that was read. It is unknown if a reason says that the reader did not know it, or a part of it."""
+        self.text_bytes += size
+        if self.fate is DAMAGED or any(UNKNOWN in reason for reason in self.reasons):
+            self.unknown_bytes += size
 
     def skip(self, reason: str) -> None:
         """Record why the model never saw the record, or a part of it."""

@@ -51,11 +51,27 @@ def feed(draft: Draft, record: Record, value: object, read_record: ReadRecord) -
     """Pass one value to the reader if it is a JSON object."""
     if not isinstance(value, dict):
         draft.damage(record, "not a JSON object")
+        record.weigh(text_size(value))
         return
     with draft.guard(record):
         read_record(draft, record, value)
     if not record.items and not record.reasons:
         record.skip(EMPTY)
+    record.weigh(text_size(value))
+
+
+def text_size(value: object) -> int:
+    """Return the bytes of all texts in a JSON value, however deep."""
+    size, waiting = 0, [value]
+    while waiting:
+        match waiting.pop():
+            case str() as text:
+                size += len(text.encode("utf-8", "surrogatepass"))
+            case dict() as fields:
+                waiting += fields.values()
+            case list() as values:
+                waiting += values
+    return size
 
 
 def record_unread(line: Line, draft: Draft) -> None:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from session.errors import TranscriptError
+from session.units import is_answer
 
-from .detect import EXAMINED_MAX, FORMATS
+from .detect import EXAMINED_MAX, FORMATS, read_account
 from .request_readers import READERS, ClaudeCodeReader, CodexReader, CopilotReader, GeminiReader, PiReader, Request, RequestReader
 from .source import COMPLETE, CUT_OFF, Line, Source
 from .storage_readers import is_storage, read_storage
@@ -88,7 +89,18 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
             break
     if reader is None:
         raise TranscriptError(source.path, "no log of a known format found")
+    if not reports and _has_answers(source.path):
+        raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
     return ReadLog(tuple(each_once(reports)), damaged)
+
+
+def _has_answers(path: Path) -> bool:
+    """Return True if the log's sessions have answers of a model. A log without usage is read a second time for this."""
+    try:
+        sessions = read_account(path).sessions
+    except TranscriptError:
+        return False
+    return any(is_answer(item) for session in sessions for item in session.items)
 
 
 MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {

@@ -24,6 +24,9 @@ FOLDERS = {
 }
 
 
+NO_USAGE = "has answers of a model, but no usage of them that can be read"
+
+
 @pytest.mark.parametrize("tool", FOLDERS)
 def test_figures_agree_with_an_independent_count(tool: str) -> None:
     logs = find_logs([str(TRANSCRIPTS / FOLDERS[tool])])
@@ -31,7 +34,7 @@ def test_figures_agree_with_an_independent_count(tool: str) -> None:
     (row,) = spend_by("tool", ledger.requests)
     assert row.name == tool
     assert (row.input_tokens, row.cache_read, row.cache_write + row.cache_write_1h, row.output_tokens) == getattr(raw_usage, tool)(logs)
-    assert ledger.faults == ()
+    assert {fault.problem for fault in ledger.faults} <= {NO_USAGE}  # logs of runs that reported none
 
 
 def test_copilot_has_the_sums_of_its_last_event() -> None:

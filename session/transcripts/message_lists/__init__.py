@@ -77,9 +77,13 @@ def _drafts_of_lines(source: Source, lines: Iterator[Line]) -> list[Draft]:
             elif list_drafts := _drafts_of_value(source, line, value, used_ids):
                 drafts += list_drafts
             else:
-                messages_draft.record(line.number).skip("contains no list of messages")
+                feed(messages_draft, messages_draft.record(line.number), value, _skip_unknown)
         record_unread(line, messages_draft)
     return drafts
+
+
+def _skip_unknown(_: Draft, record: Record, __: JsonObject) -> None:
+    record.skip("unknown: contains no list of messages")
 
 
 def _drafts_of_value(source: Source, line: Line, value: object, used_ids: set[str]) -> list[Draft]:

@@ -1,0 +1,128 @@
+"""A reader accounts for every byte of a log's text, and says so if it does not know a part of it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session.errors import TranscriptError
+from session.items import FunctionCall, FunctionCallOutput, Reasoning
+from session.transcripts import read_transcript
+from session.transcripts.detect import read_account
+from session.transcripts.record_feed import text_size
+from session.transcripts.reported_requests import read_requests
+
+DROID: list[dict[str, Any]] = [
+    {"type": "session_start", "id": "s1", "title": "A", "cwd": "/w", "version": "0.81.0"},
+    {
+        "type": "message",
+        "id": "m1",
+        "timestamp": "2025-12-26T23:50:00.000Z",
+        "message": {"role": "user", "content": [{"type": "text", "text": "Run"}]},
+    },
+    {
+        "type": "message",
+        "id": "m2",
+        "message": {"role": "assistant", "content": [{"type": "tool_use", "id": "t1", "name": "Execute", "input": {"command": "ls"}}]},
+    },
+    {
+        "type": "message",
+        "id": "m3",
+        "message": {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "a\nb"}]},
+    },
+]
+GROK: list[dict[str, Any]] = [
+    {"type": "system", "content": "You are Grok."},
+    {"type": "user", "content": [{"type": "text", "text": "<user_info>"}], "synthetic_reason": "environment_context"},
+    {"type": "user", "content": [{"type": "text", "text": "Read it"}], "prompt_index": 0},
+    {
+        "type": "reasoning",
+        "id": "r1",
+        "summary": [{"type": "summary_text", "text": "I read."}],
+        "encrypted_content": "abc",
+        "status": "completed",
+    },
+    {
+        "type": "assistant",
+        "content": "Yes.",
+        "tool_calls": [{"id": "c1", "name": "read_file", "arguments": '{"f": "a"}'}],
+        "model_id": "grok-4.5",
+    },
+    {"type": "tool_result", "tool_call_id": "c1", "content": "text of the file"},
+    {"type": "backend_tool_call", "kind": {"tool_type": "web_search"}},
+]
+PI: list[dict[str, Any]] = [
+    {"type": "session", "id": "p1", "timestamp": "2026-01-01T00:00:00Z", "cwd": "/w"},
+    {"type": "message", "id": "a", "timestamp": "2026-01-01T00:00:01Z", "message": {"role": "user", "content": "hello"}},
+    {
+        "type": "message",
+        "id": "b",
+        "parentId": "a",
+        "timestamp": "2026-01-01T00:00:02Z",
+        "message": {"role": "assistant", "content": "yes, hello"},
+    },
+]
+LOGS = {"droid": DROID, "grok": GROK, "pi": PI}
+
+
+def _write(path: Path, records: list[dict[str, Any]]) -> Path:
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(LOGS))
+def test_a_known_log_is_read_whole_and_without_a_warning(name: str, tmp_path: Path) -> None:
+    account = read_account(_write(tmp_path / "log.jsonl", LOGS[name]))
+    assert account.format == name
+    assert account.sessions[0].metadata["warnings"] == []
+    assert sum(line.text_bytes for line in account.lines) == sum(map(text_size, LOGS[name]))
+    assert sum(line.unknown_bytes for line in account.lines) == 0
+
+
+def test_calls_and_results_of_droid_are_read(tmp_path: Path) -> None:
+    items = read_transcript(_write(tmp_path / "log.jsonl", DROID)).items
+    assert [type(item).__name__ for item in items] == ["Message", "FunctionCall", "FunctionCallOutput"]
+
+
+def test_calls_results_and_reasoning_of_grok_are_read(tmp_path: Path) -> None:
+    session = read_transcript(_write(tmp_path / "log.jsonl", GROK))
+    calls = [item for item in session.items if isinstance(item, FunctionCall)]
+    outputs = [item for item in session.items if isinstance(item, FunctionCallOutput)]
+    assert len(session.items) == 7  # the response has a text and a call
+    assert [(call.name, call.call_id) for call in calls] == [("read_file", outputs[0].call_id)]
+    assert any(isinstance(item, Reasoning) for item in session.items)
+    assert session.metadata["model"] == "grok-4.5"
+
+
+@given(
+    name=st.sampled_from(sorted(LOGS)),
+    unknown=st.lists(st.tuples(st.integers(1, 7), st.text("abcdefg ", min_size=1)), min_size=1, max_size=5),
+)
+def test_unknown_records_are_reported_and_the_bytes_add_up(
+    name: str, unknown: list[tuple[int, str]], tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """Every byte of text is in a record that is read, known not to be in the prompt, or unknown."""
+    records, added = list(LOGS[name]), 0
+    for place, text in unknown:
+        record = {"type": "telepathy", "thought": text * 40}
+        records.insert(min(place, len(records)), record)
+        added += text_size(record)
+    account = read_account(_write(tmp_path_factory.mktemp("logs") / "log.jsonl", records))
+    assert sum(line.text_bytes for line in account.lines) == sum(map(text_size, records))
+    assert sum(line.unknown_bytes for line in account.lines) == added
+    first = next(iter(account.sessions[0].metadata["warnings"]), "")
+    assert first.startswith("not read in full: ") == (added > 0.05 * sum(map(text_size, records)))
+
+
+def test_answers_without_usage_are_a_fault_and_not_zero(tmp_path: Path) -> None:
+    with pytest.raises(TranscriptError, match="has answers of a model, but no usage"):
+        read_requests(_write(tmp_path / "log.jsonl", PI))
+
+
+def test_a_log_without_answers_has_no_requests_and_no_fault(tmp_path: Path) -> None:
+    assert read_requests(_write(tmp_path / "log.jsonl", PI[:2])).requests == ()
