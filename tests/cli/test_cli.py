@@ -319,6 +319,8 @@ READABLE = {
     "gemini_cli": "Gemini CLI",
     "opencode": "opencode",
     "pi": "pi",
+    "droid": "droid",
+    "grok": "Grok",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",
