@@ -20,13 +20,10 @@ from session import Session
 from session.items import Item
 from session.units import grouping
 
-from .billing import MARK
-from .conversations import FORMATS, Format, bodies
+from .conversations import FORMATS, Format, bare, bodies, fixed_tokens
 from .servers import in_thread
 
 Json = dict[str, Any]
-CHARACTERS = 4
-"""Characters of a system prompt or a tool's definition for a token."""
 TOLERANCE = 1.05
 """Parts of its budget that a request may have."""
 
@@ -141,17 +138,9 @@ def message_tokens(wire: Format, steps: Sequence[tuple[Json, int]]) -> tuple[dic
     return result, average
 
 
-def fixed_tokens(wire: Format, body: Json) -> int:
-    """Return the tokens of a request without its messages."""
-    return len(json.dumps({**body, wire.field: []})) // CHARACTERS
-
-
 def text_of(message: Json) -> str:
     """Return a message's JSON without cache marks."""
-    content = message.get("content")
-    if isinstance(content, list):
-        message = {**message, "content": [{name: value for name, value in block.items() if name != MARK} for block in content]}
-    return json.dumps(message, sort_keys=True)
+    return json.dumps(bare(message), sort_keys=True)
 
 
 def _steps(wire: Format, session: Session, items: Sequence[Item]) -> Iterator[tuple[Json, int]]:

@@ -82,6 +82,19 @@ FORMATS = {
 }
 
 
+def bare(message: Json) -> Json:
+    """Return a message without cache marks."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": [{name: value for name, value in block.items() if name not in MARK} for block in content]}
+
+
+def fixed_tokens(wire: Format, body: Json) -> int:
+    """Return the tokens of a request without its messages, at four characters each."""
+    return len(json.dumps({**body, wire.field: []})) // 4
+
+
 def growing(wire: Format, messages: int, requests: int, seed: int) -> list[bytes]:
     """Return the bodies of the last requests of a made-up conversation.
 

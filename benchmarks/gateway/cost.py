@@ -19,8 +19,8 @@ from session import Session
 from session.items import Item
 from session.units import request_points
 
-from .billing import MARK, Bill, Cache
-from .conversations import FORMATS, Format, bodies
+from .billing import Bill, Cache
+from .conversations import FORMATS, Format, bare, bodies, fixed_tokens
 from .servers import in_thread
 
 Json = dict[str, Any]
@@ -68,7 +68,7 @@ class BillingUpstream:
     async def _answer(self, request: Request) -> Response:
         body = json.loads(await request.body())
         self.bills.append(self._cache.bill(body))
-        self.sent.append([_bare(message) for message in body.get("messages") or body["input"]])
+        self.sent.append([bare(message) for message in body.get("messages") or body["input"]])
         return JSONResponse({})
 
 
@@ -111,7 +111,7 @@ def _requests(wire: Format, items: Sequence[Item]) -> Iterator[Json]:
 def _fixed_tokens(wire: Format) -> int:
     """Return the tokens of a request without messages, and those that are kept free for the answer."""
     body = wire.body(Session())
-    return len(json.dumps(body)) // 4 + int(body.get("max_tokens", 0))
+    return fixed_tokens(wire, body) + int(body.get("max_tokens", 0))
 
 
 @contextmanager
@@ -119,11 +119,3 @@ def _upstream() -> Iterator[tuple[BillingUpstream, str]]:
     upstream = BillingUpstream()
     with bound_socket("127.0.0.1", 0) as listener, serving(upstream.app, listener):
         yield upstream, address_of(listener)
-
-
-def _bare(message: Json) -> Json:
-    """Return a message without cache marks."""
-    content = message.get("content")
-    if not isinstance(content, list):
-        return message
-    return {**message, "content": [{name: value for name, value in block.items() if name != MARK} for block in content]}

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import click
 
+from ..gateway.client_settings import codex_provider, opencode_providers, toml_fields
 from ..printable import printable
 from .output import BadInputError, say
 from .safe_write import replace_file
@@ -193,8 +194,6 @@ def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:
 
 def _with_provider(text: str) -> str:
     """Return Codex's settings with the gateway as its provider."""
-    from ..gateway.codex_provider import codex_provider, toml_fields
-
     fields = toml_fields(codex_provider(GATEWAY, os.environ))
     return _toml("\n".join(['model_provider = "gateway"', "[model_providers.gateway]", *fields, ""]))(text)
 
@@ -205,10 +204,6 @@ command = "{MCP[0]}"
 args = ["{MCP[1]}"]
 """
 _SERVER = {"command": MCP[0], "args": MCP[1:]}
-_OPENCODE = {
-    name: {"options": {"baseURL": f"{GATEWAY}/{path}"}}
-    for name, path in {"anthropic": "anthropic/v1", "openai": "openai/v1", "google": "google/v1beta"}.items()
-}
 SETUPS: Mapping[str, Setup] = {
     "claude-code": Setup(
         ".claude/settings.json",
@@ -231,7 +226,7 @@ SETUPS: Mapping[str, Setup] = {
         ".config/opencode/opencode.json",
         _object_in,
         {
-            "gateway": _json({"provider": _OPENCODE}),
+            "gateway": _json({"provider": opencode_providers(GATEWAY)}),
             "mcp": _json({"mcp": {"context-window": {"type": "local", "command": MCP}}}),
         },
     ),

@@ -16,7 +16,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -95,7 +94,7 @@ class CallerGate:
             path = scope["path"].lstrip("/").partition("/")[2]
             await by_path({**scope, "headers": headers, "raw_path": b"/" + rest, "path": f"/{path}", "root_path": ""}, receive, send)
         else:
-            await JSONResponse({"error": {"message": REFUSED}}, 401)(scope, Request(scope, receive).receive, send)
+            await JSONResponse({"error": {"message": REFUSED}}, 401)(scope, receive, send)
 
     def _app_of(self, token: bytes) -> ASGIApp | None:
         """Return the gateway of a token. All are compared."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from .codex_provider import codex_provider, object_in, text_of, toml_fields
+from .client_settings import codex_provider, object_in, opencode_providers, text_of, toml_fields
 from .upstreams import WIRE_FORMATS
 
 _LOGGER = logging.getLogger(__name__)
@@ -71,9 +71,8 @@ def _opencode(plain: Start, address: str, folder: Path) -> Start:  # noqa: ARG00
     config: dict[str, Any] = object_in(given)
     if not config and given.strip() != "{}":
         return plain
-    providers = {provider: {"options": {"baseURL": f"{address}/{path}"}} for provider, path in SDK_PATHS.items()}
-    own = config.get("provider")
-    return plain._replace(variables={**plain.variables, name: json.dumps({**config, "provider": {**providers, **(own or {})}})})
+    providers = {**opencode_providers(address), **(config.get("provider") or {})}
+    return plain._replace(variables={**plain.variables, name: json.dumps({**config, "provider": providers})})
 
 
 def _pi(plain: Start, address: str, folder: Path) -> Start:
@@ -97,8 +96,6 @@ def _gemini(plain: Start, address: str, folder: Path) -> Start:  # noqa: ARG001
     return plain
 
 
-SDK_PATHS = {"anthropic": "anthropic/v1", "openai": "openai/v1", "google": "google/v1beta"}
-"""By provider, where the Vercel SDK's requests begin."""
 PI_PATHS = {"anthropic": "anthropic", "openai": "openai/v1", "google": "google/v1beta"}
 CLIENTS: Mapping[str, Callable[[Start, str, Path], Start]] = {"codex": _codex, "gemini": _gemini, "opencode": _opencode, "pi": _pi}
 """By the program's name, what it needs besides the variables."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
 from threading import Lock
+from typing import TypeAlias
 
 from session.sanitize import MAX_COUNT
 from session.transcripts.reported_requests import Request
@@ -29,6 +30,7 @@ CONVERSATIONS = 50
 """Conversations that are kept: the most recently used ones."""
 REQUESTS = 300
 """Requests that are kept of each: the newest ones. Totals include all."""
+Report: TypeAlias = Callable[[Json], Request | None]
 _CLIENT = re.compile(r"[A-Za-z][\w.-]{0,39}(?:/[\w.-]{1,20})?", re.ASCII)
 _MODEL = re.compile(r"[\w.:/@\[\]-]{1,80}", re.ASCII)
 
@@ -188,8 +190,8 @@ class History:
         self._begun = 0
         self._lock = Lock()
 
-    def begin(self, id: str, client: str, model: str, figures: ViewFigures, *, is_subagent: bool = False) -> Callable[[Json], None]:
-        """Add a request whose answer has begun. Returns a function that takes its reported usage.
+    def begin(self, id: str, client: str, model: str, figures: ViewFigures, *, is_subagent: bool = False) -> Report:
+        """Add a request whose answer has begun. Returns a function that takes its reported usage, and returns it as a request.
 
         Args:
             id: The conversation's id. It is never shown.
@@ -214,13 +216,14 @@ class History:
             self.savings.trims += request.freed > 0
             self.version += 1
 
-        def report(usage: Json) -> None:
+        def report(usage: Json) -> Request | None:
             if (reported := reported_request(usage, model, now)) is not None:
                 with self._lock:
                     cost, own = conversation.report(request, reported)
                     (self.savings.outgrown.discard if cost.is_sendable else self.savings.outgrown.add)(conversation.number)
                     self.savings.add(cost, None if conversation.own is None or own is None else (conversation.own.name, own))
                     self.version += 1
+            return reported
 
         return report
 

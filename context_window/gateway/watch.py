@@ -9,7 +9,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from ..usage.view_figures import ViewFigures
-from .history import SUBAGENT_HEADERS, History, reported_request
+from .history import SUBAGENT_HEADERS, History, Report
 from .relay import OpenAnswer
 from .unmanaged import prompt_tokens
 from .usage_reader import UsageReader
@@ -30,7 +30,7 @@ class RequestWatch:
         self._history, self._client, self._model, self._is_subagent = history, client, model, is_subagent
         self._view: tuple[str, ViewFigures] | None = None
         self._on_count: Callable[[ViewFigures, int], object] | None = None
-        self._report: Callable[[Json], None] | None = None
+        self._report: Report | None = None
 
     def remember_view(self, on_count: Callable[[ViewFigures, int], object], id: str, figures: ViewFigures) -> None:
         """Take a view that is sent. A smaller view after a refusal replaces it.
@@ -50,11 +50,11 @@ class RequestWatch:
             self._report = self._history.begin(self._view[0], self._client, self._model, self._view[1], is_subagent=self._is_subagent)
         answer.watch(UsageReader(dict(answer.headers), partial(self._note_usage, self._report)))
 
-    def _note_usage(self, report: Callable[[Json], None], usage: Json) -> None:
-        if self._view is not None and self._on_count is not None and (counted := reported_request(usage, self._model, 0.0)) is not None:
-            self._on_count(self._view[1], prompt_tokens(counted))
+    def _note_usage(self, report: Report, usage: Json) -> None:
+        reported = report(usage)
+        if self._view is not None and self._on_count is not None and reported is not None:
+            self._on_count(self._view[1], prompt_tokens(reported))
             self._on_count = None  # the next answer is to a request with what was recalled
-        report(usage)
 
 
 def begin_watch(request: Request, history: History, model: str) -> RequestWatch | None:

@@ -2,13 +2,13 @@
 
 A view is a function of the conversation, with three exceptions: after the provider refused a prompt as too long, later views are smaller;
 after a pause in which its cache forgot the conversation, a window that chooses its size trims for nothing; and once the provider has
-counted a prompt higher than the local count, totals start from its count. A `RefusalMemory` keeps all three. A process that has not seen
+counted a prompt higher than the local count, the budget allows for it. A `RefusalMemory` keeps all three. A process that has not seen
 them repeats them:
 
 1. A refusal is kept with the number of messages that the refused conversation had, their digest, and the provider's figures.
 2. The log is made up to that many messages, and the refusal is accepted as if it came now. Then the log goes on.
 3. A pause is kept likewise, with figures of 0. The log is made up to the message that came after it, which is younger than those before.
-4. A provider's count is kept likewise, with a limit of 0. It is reported for the log of these messages.
+4. A provider's count is kept likewise, with a limit of 0. The budget is lowered when the log has these messages.
 5. A log that is already beyond a refusal is made again from the first message.
 """
 
@@ -119,8 +119,7 @@ def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens
     """
     if any(figure is not None and not 0 < figure < LARGEST_FIGURE for figure in (tokens, limit)):
         return None
-    messages = len(hashes) - 1
-    return PastRefusal(messages, sum(refusal.messages == messages for refusal in accepted), hashes[-1], tokens, limit)
+    return _of_all(hashes, accepted, tokens, limit)
 
 
 def count_now(hashes: Sequence[bytes], refusals: Sequence[PastRefusal], tokens: int) -> PastRefusal | None:
@@ -131,10 +130,12 @@ def count_now(hashes: Sequence[bytes], refusals: Sequence[PastRefusal], tokens: 
         refusals: What is kept of the conversation.
         tokens: The count.
     """
-    if not 0 < tokens < LARGEST_FIGURE:
-        return None
+    return _of_all(hashes, refusals, tokens, 0) if 0 < tokens < LARGEST_FIGURE else None
+
+
+def _of_all(hashes: Sequence[bytes], known: Sequence[PastRefusal], tokens: int | None, limit: int | None) -> PastRefusal:
     messages = len(hashes) - 1
-    return PastRefusal(messages, sum(refusal.messages == messages for refusal in refusals), hashes[-1], tokens, 0)
+    return PastRefusal(messages, sum(refusal.messages == messages for refusal in known), hashes[-1], tokens, limit)
 
 
 def continues(refusals: Sequence[PastRefusal], accepted: Sequence[PastRefusal], length: int) -> bool:

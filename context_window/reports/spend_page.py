@@ -12,7 +12,7 @@ from ..display.spend import money
 from ..pages import Chart, ChartPoint, HtmlPage, document
 from ..pages.templates import filled
 from ..spend.ledger import LogFault
-from ..spend.tables import SpendRow, leading, local_day, spend_by, sum_of
+from ..spend.tables import SpendRow, leading, local_day, price_notes, spend_by, sum_of
 from .billed import BILLED_BANDS, billed
 from .periods import period_for, period_names
 
@@ -65,6 +65,7 @@ def spend_page(requests: Sequence[Request], *, utc: bool = False, repeated: int 
             chart for chart in (_money_chart(requests, period, names, utc=utc), _token_chart(by_period, period, names)) if chart.points
         ],
         tables=[*tables, Table(period, leading(by_period[::-1], ROWS_MAX))],
+        notes=price_notes(requests),
         repeated=repeated,
         faults=faults,
         money=money,

@@ -166,7 +166,7 @@ def _quote_of(request: Request) -> _Quote | None:
 
 def _terms_of(request: Request) -> str:
     """Return the terms that have a price of their own. Some sellers name a fast model `claude-opus-4.8-fast`."""
-    is_fast = family(request.model) == "claude" and request.model.endswith("-fast")
+    is_fast = request.model.endswith("-fast") and family(request.model) == "claude"
     return "fast" if is_fast else request.speed or request.tier
 
 
@@ -202,7 +202,7 @@ def _quote(model: str, moment: int, prompt: int, terms: str, region: str) -> _Qu
         known = _multiple_of(model, terms)
         multiple *= known or 1
         lacking = "" if known else terms
-    chosen, other = (first, second) if first is not None else (second, None)
+    chosen, other = (first, None if first == second else second) if first is not None else (second, None)
     return _Quote(chosen and chosen.times(multiple), other and other.times(multiple), lacking)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
@@ -193,27 +194,25 @@ def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:
 
 def price_notes(requests: Sequence[Request]) -> list[str]:
     """Return a sentence for each uncertainty of the requests' prices, with the models that it concerns."""
-    unknown: dict[str, int] = {}
-    disputed: dict[str, int] = {}
+    unknown, disputed = Counter[str](), Counter[str]()
     for request in requests:
         invoice = invoice_of(request)
         model = request.model or UNKNOWN
         if invoice.cost is None or invoice.lacking:
-            name = f"{model} ({invoice.lacking})" if invoice.lacking else model
-            unknown[name] = unknown.get(name, 0) + 1
+            unknown[f"{model} ({invoice.lacking})" if invoice.lacking else model] += 1
         elif invoice.other is not None:
-            disputed[model] = disputed.get(model, 0) + 1
+            disputed[model] += 1
     notes = []
     if unknown:
-        total = sum(unknown.values())
-        notes.append(f"The price of {total:,} of {len(requests):,} requests is unknown; sums marked + lack it: {_named(unknown)}.")
+        notes.append(
+            f"The price of {unknown.total():,} of {len(requests):,} requests is unknown; sums marked + lack it: {_named(unknown)}."
+        )
     if disputed:
-        total = sum(disputed.values())
-        notes.append(f"Two price lists differ on {total:,} of {len(requests):,} requests, in sums marked ±: {_named(disputed)}.")
+        notes.append(f"Two price lists differ on {disputed.total():,} of {len(requests):,} requests, in sums marked ±: {_named(disputed)}.")
     return notes
 
 
-def _named(counts: dict[str, int]) -> str:
+def _named(counts: Counter[str]) -> str:
     names = sorted(counts, key=lambda name: (-counts[name], name))
     rest = len(names) - NAMED
     return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")

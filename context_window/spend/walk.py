@@ -42,7 +42,7 @@ def below(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         return
     expressions = [None if part == ANY_FOLDERS else re.compile(translate(part)) for part in parts]
     for path, names in walked(folder, lambda names: _may_lead_on(names, expressions)):
-        if _fits([*names], expressions):
+        if _fits(names, expressions):
             yield path
 
 

@@ -1,4 +1,4 @@
-"""`codex_provider`: how Codex is told of the gateway, whatever kind of login it has. It imports none of the gateway's packages."""
+"""How Codex and opencode are told of the gateway, on their command line or in their settings. It imports none of the gateway's packages."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 
 def codex_provider(address: str, variables: Mapping[str, str]) -> dict[str, str | bool]:
@@ -21,6 +22,16 @@ def codex_provider(address: str, variables: Mapping[str, str]) -> dict[str, str 
         key = {"requires_openai_auth": True}
         name = "chatgpt" if _is_chatgpt_login(variables) else name
     return {"name": "gateway", "base_url": f"{address}/{name}", "wire_api": "responses", **key}
+
+
+def opencode_providers(address: str) -> dict[str, Any]:
+    """Return the providers in opencode's configuration. Its requests begin where those of the Vercel SDK do.
+
+    Args:
+        address: The gateway's URL.
+    """
+    paths = {"anthropic": "anthropic/v1", "openai": "openai/v1", "google": "google/v1beta"}
+    return {name: {"options": {"baseURL": f"{address}/{path}"}} for name, path in paths.items()}
 
 
 def toml_fields(fields: Mapping[str, str | bool]) -> list[str]:
