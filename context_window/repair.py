@@ -21,7 +21,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.additions import CLOSING
+from session.providers.anthropic.thinking_order import THINKING
 from session.session import Session
+from session.transcripts.values import text_at
 
 from .model_errors import ModelError, PartRefusedError, PromptTooLongError
 from .recall import Provider
@@ -32,8 +34,7 @@ FIELDS: Mapping[Provider, str] = {"anthropic": "messages", "openai": "messages",
 MEDIA_RULE, THINKING_RULE = "A8", "A4"
 """Rules about images, documents and thinking that can be seen in a request: Anthropic's."""
 REFUSED = "[an image or a document that the provider did not accept]"
-THOUGHTS = frozenset(("thinking", "redacted_thinking"))
-_MEDIA = frozenset(("image", "document", "image_url", "file", "input_image", "input_file", "input_audio"))
+_MEDIA = ("image", "document", "image_url", "file", "input_image", "input_file", "input_audio")
 _THINKING = re.compile(r"thinking`? block|`thinking`|signature|encrypted[ _]content|of type 'reasoning'|'reasoning' item", re.IGNORECASE)
 """Words about thoughts in messages. Those about the settings of thinking are the client's own fault, and reach it."""
 _STRUCTURE = re.compile(
@@ -138,11 +139,12 @@ def provider_of(body: object) -> Provider | None:
     messages = body.get("messages")
     if not isinstance(messages, list):
         return None
-    roles = {message.get("role") for message in messages if isinstance(message, dict)}
-    is_openais = bool(roles & {"system", "developer", "tool"}) or any("tool_calls" in message for message in messages if message)
-    blocks = [block for message in messages if isinstance(message, dict) for block in _list(message.get("content"))]
-    types = {block.get("type") for block in blocks if isinstance(block, dict)}
-    is_anthropics = "system" in body or "claude" in str(body.get("model")) or bool(types & {"tool_use", "tool_result", *THOUGHTS})
+    objects = [message for message in messages if isinstance(message, dict)]
+    roles = {text_at(message, "role") for message in objects}
+    is_openais = bool(roles & {"system", "developer", "tool"}) or any("tool_calls" in message for message in objects)
+    blocks = [block for message in objects for block in _list(message.get("content"))]
+    types = {text_at(block, "type") for block in blocks if isinstance(block, dict)}
+    is_anthropics = "system" in body or "claude" in str(body.get("model")) or bool(types & {"tool_use", "tool_result", *THINKING})
     return "openai" if is_openais or not is_anthropics else "anthropic"
 
 
@@ -188,7 +190,7 @@ def _thoughtless(message: Json) -> Json | None:
     for name in ("content", "parts"):
         blocks = message.get(name)
         if isinstance(blocks, list):
-            left = [_unsigned(block) for block in blocks if not (isinstance(block, dict) and block.get("type") in THOUGHTS)]
+            left = [_unsigned(block) for block in blocks if not (isinstance(block, dict) and block.get("type") in THINKING)]
             if left != blocks:
                 return {**message, name: left} if left else None
     return message
@@ -293,7 +295,7 @@ def _with_unique_ids(messages: list[Any]) -> list[Any]:
     counts: dict[str, Counter[str]] = {"id": Counter(), "tool_use_id": Counter()}
 
     def renamed(block: Any) -> Any:
-        name = {"tool_use": "id", "tool_result": "tool_use_id"}.get(block.get("type", "")) if isinstance(block, dict) else None
+        name = {"tool_use": "id", "tool_result": "tool_use_id"}.get(text_at(block, "type")) if isinstance(block, dict) else None
         if name is None or not isinstance(id := block.get(name), str):
             return block
         counts[name][id] += 1

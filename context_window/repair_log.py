@@ -15,7 +15,7 @@ from session.providers import Violation, validate_anthropic
 
 from .repair import REFUSED
 
-_CHECKED = frozenset(("image", "document", "text"))
+_CHECKED = ("image", "document", "text")
 _RULES = frozenset(("A6", "A8"))
 """Rules about blank texts, and about images and documents."""
 FORM_RULE = "A0"

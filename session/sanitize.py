@@ -163,7 +163,7 @@ def _new_key(key: object, existing: Container[str]) -> str:
 
 def place_name(key: object) -> str:
     """Return a key in the notation of `FormatError.where`."""
-    return clean(key) if isinstance(key, str) and is_name(key) else short(key)
+    return clean(key) if isinstance(key, str) and key and is_name(key) else short(key)
 
 
 # Fields of a frozen value, during its construction

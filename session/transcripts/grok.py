@@ -20,7 +20,7 @@ MARKS = ("model_fingerprint", "model_id", "synthetic_reason", "prompt_index")
 
 def claims(value: object) -> bool:
     """Return True if the value is a message of Grok."""
-    return isinstance(value, dict) and value.get("type") in ROLES and "role" not in value and any(mark in value for mark in MARKS)
+    return isinstance(value, dict) and text_at(value, "type") in ROLES and "role" not in value and any(mark in value for mark in MARKS)
 
 
 def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - sub-agents have files of their own

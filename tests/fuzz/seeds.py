@@ -22,6 +22,7 @@ from tests.support.claude_lines import a_bit_of_everything
 from tests.support.list_logs import assistant, called, system, tool, user
 from tests.support.screens import long_session
 from tests.support.tool_logs import DOCUMENTS, LINES
+from tests.transcripts.test_transcripts_accounted import LOGS as ACCOUNTED
 from tests.transcripts.test_transcripts_aider import CHAT_LINES, SESSION_START
 from tests.transcripts.test_transcripts_cline import CALL, METRICS, RESULT, session_file, text
 from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answer, trajectory
@@ -112,6 +113,8 @@ def _own_seeds() -> Iterator[Seed]:
     yield _seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
     for name, make in LINES.items():
         yield _seed(name, "file", "lines", make())
+    for name in ("droid", "grok"):
+        yield _seed(name, "file", "lines", ACCOUNTED[name])
     for name, make_one in DOCUMENTS.items():
         yield _seed(name, "file", "document", make_one())
     for name, log in LOGS.items():

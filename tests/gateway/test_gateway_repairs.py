@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from copy import deepcopy
 from functools import partial
 from pathlib import Path
@@ -88,6 +89,10 @@ BROKEN: Mapping[str, Sequence[Json]] = {
 }
 
 
+def client_at(url: str) -> anthropic.Anthropic:
+    return anthropic.Anthropic(base_url=url, api_key="made up", max_retries=0)
+
+
 def is_answered(client: anthropic.Anthropic, request: Json) -> bool:
     """True if the request is answered, False if it is refused."""
     try:
@@ -100,10 +105,9 @@ def is_answered(client: anthropic.Anthropic, request: Json) -> bool:
 def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
     """Sent directly it is refused; through the gateway it is answered, and the next request of the conversation is mended at once."""
     ledger = GatewayLedger()
-    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address:
+    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address, ExitStack() as on_exit:
         stub.unusable = {png(3, 3): "Could not process image"}
-        direct = anthropic.Anthropic(base_url=stub.url, api_key="made up", max_retries=0)
-        through = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+        direct, through = (on_exit.enter_context(client_at(url)) for url in (stub.url, f"{address}/anthropic"))
         request: Json = {"model": MODEL, "max_tokens": 10, "messages": deepcopy(list(messages)), "tools": TOOLS}
         assert not is_answered(direct, request)
         assert is_answered(through, request)
@@ -138,10 +142,10 @@ def test_of_too_many_images_the_older_ones_are_left_out(is_large: bool) -> None:
     """The request goes out once more with the newest ones, and so does the next one at once; its beginning is the same."""
     ledger = GatewayLedger()
     kind = AnthropicStub if is_large else FewPictures
-    with kind(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address:
+    with kind(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address, ExitStack() as on_exit:
         if is_large:
             stub.largest = 200_000
-        client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+        client = on_exit.enter_context(client_at(f"{address}/anthropic"))
         request: Json = {"model": MODEL, "max_tokens": 10, "messages": pictures(5)}
         assert is_answered(client, request)
         request["messages"] += [model(text("Fine.")), user(text("And now?"))]
@@ -155,8 +159,8 @@ def test_of_too_many_images_the_older_ones_are_left_out(is_large: bool) -> None:
 
 def test_what_cannot_be_mended_reaches_the_client_as_it_is() -> None:
     """An unknown reason, and one after which the mended request is refused as well: the provider's own words, once."""
-    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000) as address:
-        client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+    with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000) as address, ExitStack() as on_exit:
+        client = on_exit.enter_context(client_at(f"{address}/anthropic"))
         with pytest.raises(anthropic.BadRequestError, match="max_tokens"):
             client.messages.create(model=MODEL, max_tokens=-1, messages=[{"role": "user", "content": "Hi."}])
         assert len(stub.requests) == 1
@@ -365,3 +369,17 @@ def test_a_file_with_too_many_images_keeps_the_newest() -> None:
 def test_providers_are_told_apart(provider: Provider, data: st.DataObject) -> None:
     body = body_of(provider, data.draw(sessions(max_steps=6)))
     assert provider_of(body) == provider or not body[FIELDS[provider]]
+
+
+ODD = st.sampled_from([None, 7, "x", [], ["text"], {}, {"type": "text"}, "thinking", "image"])
+ODD_BLOCKS = st.lists(ODD | st.fixed_dictionaries({"type": ODD, "text": ODD}), max_size=3)
+ODD_MESSAGES = st.lists(ODD | st.fixed_dictionaries({"role": ODD | st.just("user"), "content": ODD | ODD_BLOCKS}), max_size=4)
+
+
+@given(messages=ODD_MESSAGES, field=st.sampled_from(sorted(set(FIELDS.values()))))
+def test_the_command_repairs_or_refuses_any_json(messages: list[Any], field: str, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Types and roles that are no texts crashed it."""
+    folder = tmp_path_factory.mktemp("odd")
+    for name, content in (("request", json.dumps({field: messages})), ("log", "\n".join(map(json.dumps, [*messages, {"a": messages}])))):
+        (folder / name).write_text(content, encoding="utf-8")
+        assert run(["repair", str(folder / name), "-o", str(folder / f"{name} mended"), "--force"]) in (0, 2)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from contextlib import ExitStack
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -25,8 +26,12 @@ TURNS = 14
 def recording(folder: Path) -> None:
     """Record a conversation that outgrows its window."""
     recorder = Recorder(folder)
-    with AnthropicStub(lambda _: [Call("read", {"path": "a.py"})]) as stub, gateway(stub.url, 3_000, recorder=recorder) as address:
-        client = anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0)
+    with (
+        AnthropicStub(lambda _: [Call("read", {"path": "a.py"})]) as stub,
+        gateway(stub.url, 3_000, recorder=recorder) as address,
+        ExitStack() as on_exit,
+    ):
+        client = on_exit.enter_context(anthropic.Anthropic(base_url=f"{address}/anthropic", api_key="made up", max_retries=0))
         messages: list[Any] = [{"role": "user", "content": "Read all."}]
         for number in range(TURNS):
             answer: Any = client.messages.create(model="claude-sonnet-4-6", max_tokens=100, messages=messages, tools=TOOLS)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from session.errors import TranscriptError
 from session.items import FunctionCall, FunctionCallOutput, Reasoning
-from session.transcripts import read_transcript
+from session.transcripts import grok, read_transcript
 from session.transcripts.detect import read_account
 from session.transcripts.record_feed import text_size
 from session.transcripts.reported_requests import read_requests
@@ -126,3 +126,9 @@ def test_answers_without_usage_are_a_fault_and_not_zero(tmp_path: Path) -> None:
 
 def test_a_log_without_answers_has_no_requests_and_no_fault(tmp_path: Path) -> None:
     assert read_requests(_write(tmp_path / "log.jsonl", PI[:2])).requests == ()
+
+
+@pytest.mark.parametrize("kind", [["user"], {"a": 1}, None, 7])
+def test_a_type_that_is_no_text_is_not_grok_s(kind: object) -> None:
+    """The fuzzer found a `TypeError`."""
+    assert not grok.claims({"type": kind, "model_id": "grok-4.5"})

@@ -17,7 +17,7 @@ from session.providers.pieces import Call, Thought
 SOURCE_FIELDS = {"base64": "data", "url": "url", "file": "file_id"}
 """The types of a source of bytes, and the field that each one holds."""
 
-_READING = frozenset({"message", "fallback_message"})
+_READING = ("message", "fallback_message")
 """Types of iterations in which the model that answers read the conversation."""
 _PROMPT = ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
 

@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 from session.errors import FormatError, short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Part, Text
+from session.printable import printable
 from session.providers import additions
 from session.providers.parsing import (
     ItemFields,
@@ -198,7 +199,7 @@ class _GoogleReader:
             self._parts.append(Text(json_text(carried, where)[:_CARRIED_TEXT_MAX]))
             self._carried.append(carried)
         else:
-            raise FormatError(where, f"a part of {', '.join(sorted(part)) or 'nothing'}: none that is known")
+            raise FormatError(where, f"a part of {printable(', '.join(sorted(part))) or 'nothing'}: none that is known")
 
     def _end_message(self, signature: str | None = None) -> None:
         """Add a message with the parts since the last item."""
