@@ -83,10 +83,18 @@ def body(messages: object) -> bytes:
 @pytest.mark.parametrize("recall", [False, True], ids=["plain", "recall"])
 @pytest.mark.parametrize("name", HOSTILE)
 def test_no_other_client_waits_for_a_hostile_upstream(name: str, recall: bool) -> None:
-    """Whatever it answers, another client gets its answers meanwhile. Who asked it gets these bytes, or an error of the gateway's."""
+    """Whatever it answers, another client gets its answers meanwhile. Who asked it gets these bytes, or an error of the gateway's.
+
+    A busy machine can make any client wait, but not three times: a fault does.
+    """
+    assert any(longest_wait(HOSTILE[name], recall=recall) < WORST for _ in range(3))
+
+
+def longest_wait(hostile: Answer, *, recall: bool) -> float:
+    """Let one client get a hostile answer, and check what it got. Return the seconds that another one waited at most meanwhile."""
     waits: list[float] = []
     is_over = threading.Event()
-    with upstream_that(serving(HOSTILE[name])) as upstream, gateway(upstream.url, 8_000, recall=recall) as address:
+    with upstream_that(serving(hostile)) as upstream, gateway(upstream.url, 8_000, recall=recall) as address:
         url = f"{address}/anthropic/v1/messages"
 
         def ask_again_and_again() -> None:
@@ -104,10 +112,9 @@ def test_no_other_client_waits_for_a_hostile_upstream(name: str, recall: bool) -
             status = answer.status_code
         is_over.set()
         victim.join()
-    expected, _, pieces = HOSTILE[name]
-    is_passed_on = expected[:3] == str(status) and length == sum(map(len, pieces))
-    assert is_passed_on or status == 502
-    assert max(waits) < WORST
+    expected, _, pieces = hostile
+    assert status == 502 or (expected[:3] == str(status) and length == sum(map(len, pieces)))
+    return max(waits)
 
 
 HALF = b"POST /anthropic/v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-le"
