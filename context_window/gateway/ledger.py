@@ -65,10 +65,10 @@ class GatewayLedger:
         saved = 100 * (self.received - self.forwarded) / max(1, self.received)
         money = f"{text}; " if (text := self.savings.text()) else ""
         text = f"gateway: {money}{self.requests:,} requests, {self.shortened:,} shortened, {saved:.0f} % of their bytes left out"
+        text += f", {self.repairs.text() or '0 repairs'}"
         if not self.requests:
             text = "gateway: no conversation was fitted" if self.unmanaged else "gateway: no request of a conversation"
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""
-        text += f", {mended}" if (mended := self.repairs.text()) else ""
         text += f"; {warning}" if (warning := self.savings.warning) else ""
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

@@ -155,6 +155,15 @@ def test_claude_code_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> No
         check_recalls(model, requests, done.stdout)
 
 
+def test_a_large_window_that_the_user_named_stays_large(tmp_path: Path) -> None:
+    """Claude Code takes a window of 1,000,000 tokens for a name that ends in `[1m]`, through the gateway too."""
+    client = [program("claude"), "-p", TASK, "--model", "claude-sonnet-4-6[1m]", "--output-format", "json"]
+    variables = {"ANTHROPIC_API_KEY": "made up", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1"}
+    with AnthropicStub(lambda _: [Say("All done.")]) as stub:
+        done = run_with_gateway(client, f"anthropic={stub.url}", 60_000, tmp_path, **variables)
+    assert json.loads(done.stdout)["modelUsage"]["claude-sonnet-4-6[1m]"]["contextWindow"] == 1_000_000
+
+
 @RECALL
 def test_codex_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
     """No request is refused, and the prefix is broken a few times only. Started by the command, without a configuration of its own."""
