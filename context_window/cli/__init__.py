@@ -33,6 +33,7 @@ from .output import (
     error_text,
     guard_terminal,
     prepare_streams,
+    say_note,
     tolerate_closed_pipe,
 )
 from .overview import show_overview
@@ -67,7 +68,7 @@ Exit codes: 0 success; 1 the result breaks a requested limit (--strict); 2 bad i
 def commands(context: click.Context) -> None:
     """Show what fills a model's context window, and trim sessions to fit it. Without a command: what all sessions have cost."""
     if context.invoked_subcommand is None and not show_overview():
-        click.echo(context.get_help(), err=True)
+        say_note(context.get_help())
         context.exit(BAD_INPUT)
 
 

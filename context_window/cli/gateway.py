@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from decimal import Decimal
 from functools import partial
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Literal
 
 import click
 
+from ..hosts import is_loopback
 from ..printable import printable
 from .options import TokenBudget, WholeNumber, named_strategy, strategy_option
-from .output import BAD_INPUT, BadInputError, complain
+from .output import BAD_INPUT, BadInputError, complain, say_note
 
 if TYPE_CHECKING:
     from ..gateway.recording import Recorder
@@ -103,7 +103,7 @@ def gateway(
         raise BadInputError(INSTALL) from error
     from ..settings.context_window import ContextWindow
 
-    if token_file is None and not _is_local(host):
+    if token_file is None and not is_loopback(host):
         raise BadInputError(f"others can reach a gateway at {printable(host)}: pass --token FILE, which says who may use it")
     tokens = [] if token_file is None else _tokens(token_file)
     recorder, refusals = _recorder(folder), _refusals(address)
@@ -141,16 +141,16 @@ def gateway(
             begin = "/TOKEN" if tokens else ""
             page = "" if no_page else f"; {address_of(listener)}{begin}/ shows what it does"
             paths = f"{begin}/anthropic, {begin}/openai/v1 and {begin}/google"
-            click.echo(f"gateway at {address_of(listener)}, under {paths}{page}; Ctrl-C ends it", err=True)
+            say_note(f"gateway at {address_of(listener)}, under {paths}{page}; Ctrl-C ends it")
             serve(app, listener)
             code = 0
     for number, ledger in enumerate(ledgers.values(), 1):
-        click.echo((f"token {number}: " if len(ledgers) > 1 else "") + ledger.line(), err=True)
+        say_note((f"token {number}: " if len(ledgers) > 1 else "") + ledger.line())
     if refusals is not None:
         refusals.close()
     if recorder is not None:
         recorder.close()
-        click.echo(recorder.line(), err=True)
+        say_note(recorder.line())
     sys.stderr.flush()
     return code
 
@@ -198,7 +198,7 @@ def _spent_today() -> Decimal:
     from .spend_reading import read_logs
 
     try:
-        requests = read_logs((), no_cache=False, address=None).requests
+        requests = read_logs(()).requests
     except BadInputError:  # there are no logs
         return Decimal(0)
     return sum_of("today", choose(requests, since=datetime.now().astimezone().date())).cost
@@ -225,14 +225,6 @@ def _refusals(address: str | None) -> SharedRefusals | None:
         raise BadInputError("a store on a server needs more packages: pip install 'context-window[postgres]'") from error
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it repeats one message again and again
     return SharedRefusals(address)
-
-
-def _is_local(host: str) -> bool:
-    """True if only this machine reaches this address."""
-    try:
-        return host == "localhost" or ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def _tokens(file: str) -> list[str]:

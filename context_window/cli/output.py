@@ -27,6 +27,8 @@ INTERRUPTED = 130
 """Exit code after Ctrl-C, as in shells."""
 PIPE_CLOSED = 141
 """Exit code if the reader of the output has gone, as in shells."""
+CLEAR = "\x1b[H\x1b[2J\x1b[3J"
+"""Moves to the first cell of the screen and empties the screen and what was scrolled off it."""
 
 
 class BadInputError(click.ClickException):
@@ -97,10 +99,23 @@ def show(draw: Draw) -> None:
 
 
 def say(text: str = "") -> None:
-    """Print a text on standard output."""
+    """Print a text on standard output, without anything that a terminal would execute."""
     with tolerate_closed_pipe():
-        sys.stdout.write(f"{text}\n")
+        sys.stdout.write(f"{printable_lines(text)}\n")
         sys.stdout.flush()
+
+
+def clear_screen() -> None:
+    """Empty the terminal before it is drawn on again."""
+    with tolerate_closed_pipe():
+        sys.stdout.write(CLEAR)
+
+
+def say_note(text: str) -> None:
+    """Print a text on standard error that is no complaint."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stderr.write(f"{printable_lines(text)}\n")
+        sys.stderr.flush()
 
 
 def say_content(content: bytes) -> None:

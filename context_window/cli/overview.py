@@ -16,7 +16,7 @@ def show_overview() -> bool:
     from ..spend.tables import price_notes
 
     try:
-        ledger = read_logs((), no_cache=False, address=None)
+        ledger = read_logs(())
     except BadInputError:  # there are no logs
         return False
     overview = overview_of(ledger.requests, datetime.now().astimezone().date())

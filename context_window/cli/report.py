@@ -28,7 +28,7 @@ Examples:
 """
 OF_ONE = ("max_tokens", "session_id")
 """Options for one log."""
-OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "no_cache")
+OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "is_trusted", "no_cache")
 """Options for all logs."""
 
 
@@ -75,11 +75,11 @@ def _session_report(path: str, options: dict[str, Any]) -> HtmlPage:
     return session_page(result.timeline, title=result.name)
 
 
-def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, no_cache: bool, **filters: Any) -> HtmlPage:
+def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, is_trusted: bool, no_cache: bool, **filters: Any) -> HtmlPage:
     from ..reports import spend_page
     from ..spend import choose
 
-    ledger = read_logs(paths, no_cache=no_cache, address=scheduler)
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted)
     if ledger.faults:
         complain_of_faults(ledger, "the report")
     if not ledger.logs:

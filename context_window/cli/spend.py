@@ -27,7 +27,7 @@ Examples:
   context-window spend --by model --since 2026-03-01
   context-window spend ~/.codex/sessions --by session --sort cost --top 10
   context-window spend --by month --csv > months.csv
-  context-window spend s3://bucket/logs --scheduler tcp://10.0.0.1:8786 --parquet requests.parquet
+  context-window spend s3://bucket/logs --scheduler tls://10.0.0.1:8786 --parquet requests.parquet
 """
 
 GROUPINGS = ("day", "week", "month", "project", "model", "tool", "session", "agent")
@@ -56,6 +56,7 @@ FILTERS = (
     click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *."),
     click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone."),
     click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler."),
+    click.option("--trust-scheduler", "is_trusted", is_flag=True, help="Reach a scheduler on another machine without TLS."),
     click.option("--no-cache", is_flag=True, help="Read every log again, and keep nothing for the next run."),
 )
 
@@ -90,6 +91,7 @@ def spend(
     parquet: str | None,
     force: bool,
     scheduler: str | None,
+    is_trusted: bool,
     no_cache: bool,
     **filters: Any,
 ) -> None:
@@ -105,7 +107,7 @@ def spend(
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
     target = None if parquet is None else _target(parquet, paths, force=force)
-    ledger = read_logs(paths, no_cache=no_cache, address=scheduler)
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted)
     requests = choose(ledger.requests, utc=utc, **filters)
     if target is not None:
         target.write(parquet_of(requests, utc=utc))

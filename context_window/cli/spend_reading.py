@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from ..spend import Ledger, SpendCache
 
 
-def read_logs(paths: Sequence[str], *, no_cache: bool, address: str | None) -> Ledger:
+def read_logs(paths: Sequence[str], *, no_cache: bool = False, address: str | None = None, is_trusted: bool = False) -> Ledger:
     """Return the requests of these logs, or of those of all tools.
 
     Args:
         paths: Paths, patterns and addresses of logs and folders, or `-` alone for standard input.
         no_cache: True to read every log and keep nothing.
         address: Of the Dask scheduler of the cluster to read on; None to read with all cores of this machine.
+        is_trusted: True to reach a scheduler on another machine without TLS.
 
     Raises:
         BadInputError: There are no logs.
@@ -34,7 +35,7 @@ def read_logs(paths: Sequence[str], *, no_cache: bool, address: str | None) -> L
         raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
     if "-" in paths:
         return _read_standard_input(paths)
-    scheduler = read_on_all_cores if address is None else read_on_dask(address)
+    scheduler = read_on_all_cores if address is None else read_on_dask(address, is_trusted=is_trusted)
     local = [path for path in paths if not is_remote(path)]
     logs = [*(find_logs(local) if local or not paths else ()), *find_remote_logs(path for path in paths if is_remote(path))]
     if not logs:

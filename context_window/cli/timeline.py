@@ -9,9 +9,9 @@ import click
 
 from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, CommandOptions, max_tokens_option, model_option, read_files_option, session_option
-from .output import say, say_values, show
+from .output import clear_screen, say, say_values, show
 from .progress import count_with_bar, progress_bar
-from .watch import LiveSession, clear_screen, watch, watch_option
+from .watch import LiveSession, watch, watch_option
 
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager

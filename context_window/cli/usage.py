@@ -12,9 +12,9 @@ import click
 
 from .newest import chosen_paths, complete_path, last_option
 from .options import READABLE_FORMATS, CommandOptions, window_options
-from .output import BAD_INPUT, BadInputError, BrokenPromiseError, complain, say, say_values, show
+from .output import BAD_INPUT, BadInputError, BrokenPromiseError, clear_screen, complain, say, say_values, show
 from .progress import count_with_bar, progress_bar
-from .watch import LiveSession, clear_screen, watch, watch_option
+from .watch import LiveSession, watch, watch_option
 
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager

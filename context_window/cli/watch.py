@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .output import BadInputError, tolerate_closed_pipe
+from .output import BadInputError
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 INTERVAL = 0.5
 """Seconds between two looks at the log."""
-CLEAR = "\x1b[H\x1b[2J\x1b[3J"
-"""Moves to the first cell of the screen and empties the screen and what was scrolled off it."""
 
 watch_option = click.option("--watch", "is_watched", is_flag=True, help="Draw again whenever the log has grown, until Ctrl-C.")
 
@@ -52,12 +50,6 @@ def watch(path: str, look: Callable[[], None], *, as_json: bool) -> None:
             time.sleep(INTERVAL)
     except KeyboardInterrupt:
         return
-
-
-def clear_screen() -> None:
-    """Empty the terminal before it is drawn on again."""
-    with tolerate_closed_pipe():
-        sys.stdout.write(CLEAR)
 
 
 class LiveSession:

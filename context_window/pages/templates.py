@@ -1,4 +1,4 @@
-"""Fills in the templates of pages. Every value is escaped, unless it is markup that a template has made."""
+"""Fills in the templates of pages. Every value is printable and escaped, unless it is markup that a template has made."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..printable import printable_lines
 from .chart import BANDS_MAX, Chart
 from .shapes import HEIGHT, WIDTH, Shapes, amount_text, money_text
 
@@ -39,8 +40,20 @@ def _environment(folder: Path) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
-        autoescape=True, loader=FileSystemLoader([folder, FOLDER]), trim_blocks=True, lstrip_blocks=True, undefined=StrictUndefined
+        autoescape=True,
+        finalize=_shown,
+        loader=FileSystemLoader([folder, FOLDER]),
+        trim_blocks=True,
+        lstrip_blocks=True,
+        undefined=StrictUndefined,
     )
     environment.globals.update(chart_markup=chart_markup, styles=range(BANDS_MAX))
     environment.filters.update(amount=amount_text, money=money_text)
     return environment
+
+
+def _shown(value: object) -> object:
+    """Return a value as a page shows it: a text without characters that reverse or hide what stands around them."""
+    from markupsafe import Markup
+
+    return printable_lines(value) if isinstance(value, str) and not isinstance(value, Markup) else value

@@ -144,10 +144,30 @@ class TestCluster:
 def test_a_cluster_that_does_not_answer_is_named(shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("context_window.spend.cluster.PATIENCE", 0.2)
     write_folder(tmp_path, 1)
-    for address in ("tcp://127.0.0.1:1", "nonsense://x"):
-        code, _, err = shell("spend", tmp_path, "--scheduler", address)
+    for address in ("tcp://127.0.0.1:1", "nonsense://x", "tls://127.0.0.1:1"):
+        code, _, err = shell("spend", tmp_path, "--scheduler", address, "--trust-scheduler")
         assert code == 2
         assert f"{address} is not the address of a Dask scheduler that answers" in err
+
+
+@needs_dask
+@pytest.mark.parametrize(
+    ("address", "problem"),
+    [
+        ("tcp://10.0.0.1:8786", "whoever answers there can run programs here"),
+        ("10.0.0.1:8786", "--trust-scheduler"),
+        ("tcp://localhost.example:1", "tls://"),
+        ("", "pass one such as"),
+        ("tcp://[::1", "pass one such as"),
+        ("tcp://127.0.0.1\n:1", "pass one such as"),
+    ],
+)
+def test_a_scheduler_that_could_be_anyone_is_refused(address: str, problem: str, shell: Shell, tmp_path: Path) -> None:
+    """Off the loopback without TLS or an explicit flag: Dask's messages are pickles. Nothing is connected to."""
+    write_folder(tmp_path, 1)
+    code, _, err = shell("spend", tmp_path, "--scheduler", address)
+    assert code == 2
+    assert problem in err
 
 
 @pytest.fixture(scope="module")
