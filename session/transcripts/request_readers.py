@@ -229,16 +229,49 @@ class GeminiReader:
 
 
 class OpencodeReader:
-    """An export of opencode. A message's tokens are those of its last step, so its steps are read where they have tokens."""
+    """An export of opencode. A message's tokens are those of its last step, so its steps are read where they have tokens.
+
+    Attributes:
+        note: A sentence on a session whose requests report no usage; empty if they do.
+    """
+
+    note = ""
 
     def read(self, value: JsonObject) -> Iterator[Request]:
-        """Yield the requests of the export's messages."""
+        """Yield the requests of the export's messages, or else one with the session's sums."""
         session = object_at(value, "info")
+        reports = list(self._of_messages(session, value))
+        if any(report.total or report.cost for report in reports):
+            yield from reports
+            return
+        sums = self._sums(session)
+        if sums.total or sums.cost:
+            self.note = "only the sum of its requests is known, which counts as one request"
+            yield sums
+        elif any("error" not in object_at(message, "info") for message in objects_at(value, "messages") if _is_answer(message)):
+            self.note = "answers of a model, but no usage of them that can be read"
+
+    def _sums(self, session: JsonObject) -> Request:
+        session_id, parent, tokens = id_at(session, "id"), id_at(session, "parentID"), object_at(session, "tokens")
+        return Request(
+            f"opencode:{session_id}" if session_id else "",
+            millis(object_at(session, "time").get("created")),
+            opencode.NAME,
+            text_at(object_at(session, "model"), "id", "modelID"),
+            text_at(session, "directory"),
+            parent or session_id,
+            session_id if "parentID" in session else "",
+            **amounts_of(opencode.usage_of(tokens)),
+            reasoning=count_at(tokens, "reasoning"),
+            cost=dollars(session.get("cost")) or None,
+        )
+
+    def _of_messages(self, session: JsonObject, value: JsonObject) -> Iterator[Request]:
         session_id = id_at(session, "id")
         parent = id_at(session, "parentID")
         for message in objects_at(value, "messages"):
             info = object_at(message, "info")
-            if info.get("role") != "assistant":
+            if not _is_answer(message):
                 continue
             steps = [part for part in objects_at(message, "parts") if part.get("type") == "step-finish" and object_at(part, "tokens")]
             for index, step in enumerate(steps or [info]):
@@ -356,6 +389,10 @@ READERS: dict[str, type[RequestReader]] = {
     cline.NAME: ClineReader,
 }
 """The readers by the name of their format."""
+
+
+def _is_answer(message: JsonObject) -> bool:
+    return object_at(message, "info").get("role") == "assistant"
 
 
 def _since(before: JsonObject, totals: JsonObject) -> JsonObject:
