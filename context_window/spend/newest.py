@@ -9,7 +9,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 from session.opening import open_regular
-from session.transcripts.opencode_storage import is_database, stored_sessions
+from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
 from session.transcripts.values import count_at, object_at, text_at
 
 from .discovery import SUFFIXES, find_logs
@@ -49,11 +49,12 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
     """
     times: list[tuple[int, Path, Path | None]] = []
     for path in paths:
-        if is_database(path):
+        if is_stored(path):
             times += _sessions_of(path)
+            continue
         is_sub_agent = path.name.startswith("agent-") or "subagents" in path.parts
-        if is_sub_agent or path.suffix not in SUFFIXES or "storage" in path.parts:
-            continue  # nor is opencode's folder the log of one session
+        if is_sub_agent or path.suffix not in SUFFIXES:
+            continue
         try:
             times.append((path.stat().st_mtime_ns, path, None))
         except OSError:
@@ -61,15 +62,19 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
     return [row[1:] for row in sorted(times, key=lambda row: (-row[0], row[1]))]
 
 
-def _sessions_of(database: Path) -> list[tuple[int, Path, Path]]:
-    """Return the time of the last change, the path and the folder of each session in a database of opencode."""
+def _sessions_of(path: Path) -> list[tuple[int, Path, Path]]:
+    """Return the time of the last change, the path and the folder of each session in opencode's storage."""
     try:
-        with stored_sessions(database) as sessions:
+        with stored_sessions(path) as sessions:
             infos = [session.info for session in sessions if "parentID" not in session.info]
     except TranscriptError:
         return []
     return [
-        (count_at(object_at(info, "time"), "updated") * 1_000_000, database / text_at(info, "id"), Path(text_at(info, "directory")))
+        (
+            count_at(object_at(info, "time"), "updated") * 1_000_000,
+            path / text_at(info, "id") if is_database(path) else path,
+            Path(text_at(info, "directory")),
+        )
         for info in infos
     ]
 

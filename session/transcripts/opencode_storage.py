@@ -22,10 +22,12 @@ from urllib.parse import quote
 
 from session.errors import TranscriptError
 
-from .opencode_v2 import export_message
+from .opencode_v2 import export_message, is_answer
 from .source import COMPLETE, Source, decode, open_file, parse
 from .values import JsonObject, count_at, id_at, text_at
 
+MODERN = "session_v2"
+"""The table of sessions of 2.x."""
 STEP = "step-finish"
 """The type of the parts that have tokens."""
 HEADER = b"SQLite format 3\0"
@@ -141,25 +143,27 @@ def _opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _of_database(database: sqlite3.Connection) -> Iterator[StoredSession]:
-    """Yield the sessions of a database, in order. The newest table that has a session or its messages decides."""
-    tables = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
-    rows: dict[str, JsonObject] = {}
-    for table in ("session_v2", "session"):
-        if table in tables:
-            for row in _rows(database, table):
-                rows.setdefault(text_at(row, "id"), row)
-    if not {"session_v2", "session"} & {*tables}:
+    """Yield the sessions of a database, in order. Of a session in several tables of sessions, the newest row counts."""
+    tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}  # a view can go on forever
+    rows: dict[str, tuple[str, JsonObject]] = {}
+    for table in (MODERN, "session"):
+        for row in _rows(database, table) if table in tables else ():
+            rows.setdefault(text_at(row, "id"), (table, row))
+    if not {MODERN, "session"} & tables:
         raise sqlite3.DatabaseError("it has no table of sessions")
-    for row in sorted(rows.values(), key=lambda row: (count_at(row, "time_created"), text_at(row, "id"))):
-        yield StoredSession(_info(row), _reader(database, text_at(row, "id"), {*tables}))
+    for session_id, (table, row) in sorted(rows.items(), key=lambda entry: (count_at(entry[1][1], "time_created"), entry[0])):
+        yield StoredSession(_info(row), _reader(database, session_id, tables, is_modern=table == MODERN))
 
 
-def _reader(database: sqlite3.Connection, session_id: str, tables: set[str]) -> Callable[[bool], list[JsonObject]]:
-    """Return the function that reads the messages of a session."""
+def _reader(database: sqlite3.Connection, session_id: str, tables: set[str], *, is_modern: bool) -> Callable[[bool], list[JsonObject]]:
+    """Return the function that reads the messages of a session: those of 2.x if it has an answer there or is a session of 2.x."""
 
     def read(wants_all: bool) -> list[JsonObject]:
         messages = list(_modern_messages(database, session_id)) if "session_message" in tables else []
-        return messages or (_messages(database, session_id, wants_all=wants_all) if "message" in tables else [])
+        if messages and (is_modern or any(is_answer(message) for message in messages)):
+            return messages
+        older = _messages(database, session_id, wants_all=wants_all) if {"message", "part"} <= tables else []
+        return older or messages
 
     return read
 
@@ -243,12 +247,12 @@ def _joined(rows: Iterable[tuple[str, object]], parts: Iterable[tuple[str, str, 
 
 def _family(sessions: list[StoredSession], session_id: str) -> list[StoredSession]:
     """Return a session and its sub-agents, and theirs."""
-    ids = {session_id}
-    children = [(id_at(session.info, "id"), id_at(session.info, "parentID")) for session in sessions]
-    for _ in sessions:
-        more = {child for child, parent in children if parent in ids} - ids
-        if not more:
-            break
+    children: dict[str, set[str]] = {}
+    for session in sessions:
+        children.setdefault(id_at(session.info, "parentID"), set()).add(id_at(session.info, "id"))
+    ids, more = {session_id}, {session_id}
+    while more:
+        more = set().union(*(children.get(parent, set()) for parent in more)) - ids
         ids |= more
     return [session for session in sessions if session.info["id"] in ids]
 

@@ -15,7 +15,7 @@ def export_message(row: JsonObject, value: JsonObject) -> JsonObject:
         row: The row of `session_message`.
         value: Its `data`.
     """
-    kind, text = text_at(row, "type"), text_at(value, "text")
+    kind, text = text_at(row, "type") or text_at(value, "type", "role"), text_at(value, "text")
     info: JsonObject = {"id": row.get("id"), "role": "user", "time": object_at(value, "time") or {"created": row.get("time_created")}}
     if kind == "user":
         return {"info": info, "parts": [_text(text), *(_file(file) for file in objects_at(value, "files"))]}
@@ -30,6 +30,11 @@ def export_message(row: JsonObject, value: JsonObject) -> JsonObject:
     if kind in ("assistant", "compaction"):
         return _answer(info, value, is_summary=kind == "compaction")
     return {"info": info | {"role": kind}, "parts": []}
+
+
+def is_answer(message: JsonObject) -> bool:
+    """Return True if the message of an export is an answer of the model."""
+    return object_at(message, "info").get("role") == "assistant"
 
 
 def _answer(info: JsonObject, value: JsonObject, *, is_summary: bool) -> JsonObject:

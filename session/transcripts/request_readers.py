@@ -14,6 +14,7 @@ from typing import Protocol, TypedDict
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
 from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
+from .opencode_v2 import is_answer
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
 
@@ -248,7 +249,7 @@ class OpencodeReader:
         if sums.total or sums.cost:
             self.note = "only the sum of its requests is known, which counts as one request"
             yield sums
-        elif any("error" not in object_at(message, "info") for message in objects_at(value, "messages") if _is_answer(message)):
+        elif any("error" not in object_at(message, "info") for message in objects_at(value, "messages") if is_answer(message)):
             self.note = "answers of a model, but no usage of them that can be read"
 
     def _sums(self, session: JsonObject) -> Request:
@@ -271,7 +272,7 @@ class OpencodeReader:
         parent = id_at(session, "parentID")
         for message in objects_at(value, "messages"):
             info = object_at(message, "info")
-            if not _is_answer(message):
+            if not is_answer(message):
                 continue
             steps = [part for part in objects_at(message, "parts") if part.get("type") == "step-finish" and object_at(part, "tokens")]
             for index, step in enumerate(steps or [info]):
@@ -389,10 +390,6 @@ READERS: dict[str, type[RequestReader]] = {
     cline.NAME: ClineReader,
 }
 """The readers by the name of their format."""
-
-
-def _is_answer(message: JsonObject) -> bool:
-    return object_at(message, "info").get("role") == "assistant"
 
 
 def _since(before: JsonObject, totals: JsonObject) -> JsonObject:

@@ -167,6 +167,15 @@ def test_older_tables_beside_those_of_opencode_2_are_no_truth(tmp_path: Path) ->
     assert sorted((request.session, request.output_tokens) for request in read_ledger([path]).requests) == [("ses_1", 10), ("ses_2", 7)]
 
 
+def test_a_session_of_1_x_with_notes_for_opencode_2_keeps_its_messages(tmp_path: Path) -> None:
+    path = write_modern(write_database(tmp_path / "opencode.db", conversation("ses_1")), {**INFO, "id": "ses_2"}, [MODERN[4]])
+    with closing(sqlite3.connect(path)) as database, database:
+        data = '{"agent": "build"}'
+        database.execute("INSERT INTO session_message VALUES ('msg_x', 'ses_1', 1, ?, 'agent-switched', 0)", (data,))
+    assert [shape(session)[-1] for session in read_account(path).sessions] == ["assistant:done", "output:b"]
+    assert len(read_ledger([path]).requests) == 2
+
+
 def test_one_session_is_named_below_the_database_and_its_sub_agents_belong_to_it(tmp_path: Path) -> None:
     family = [conversation("ses_b"), conversation("ses_c", parentID="ses_b"), conversation("ses_d", parentID="ses_c")]
     path = write_database(tmp_path / "opencode.db", conversation("ses_a"), *family)
@@ -198,6 +207,11 @@ def test_the_newest_session_of_a_folder_is_found_in_the_database(tmp_path: Path,
     assert find_logs() == [path]
     assert newest_log(tmp_path / "shop" / "src") == path / "ses_d"
     assert newest_log() == path / "ses_b"
+    file = write_folder(tmp_path / "opencode", conversation("ses_e", **here, time={"updated": 99}))
+    write_folder(tmp_path / "opencode", conversation("ses_d", **here, time=times[3]))  # what the database has taken over
+    assert newest_log() == file
+    file.unlink()
+    assert newest_log(tmp_path / "shop") == path / "ses_d"
 
 
 @pytest.fixture
