@@ -270,7 +270,8 @@ class OpencodeReader:
     def _of_messages(self, session: JsonObject, value: JsonObject) -> Iterator[Request]:
         session_id = id_at(session, "id")
         parent = id_at(session, "parentID")
-        for message in objects_at(value, "messages"):
+        ids = _ids_of_answers(objects_at(value, "messages"))
+        for number, message in enumerate(objects_at(value, "messages")):
             info = object_at(message, "info")
             if not is_answer(message):
                 continue
@@ -279,7 +280,7 @@ class OpencodeReader:
                 tokens = object_at(step, "tokens")
                 counts = opencode.usage_of(tokens)
                 yield Request(
-                    f"opencode:{message_id}:{index}" if (message_id := id_at(info, "id")) else "",
+                    f"opencode:{key}:{index}" if (key := ids[number]) else "",
                     millis(object_at(info, "time").get("created")),
                     opencode.NAME,
                     text_at(info, "modelID"),
@@ -390,6 +391,23 @@ READERS: dict[str, type[RequestReader]] = {
     cline.NAME: ClineReader,
 }
 """The readers by the name of their format."""
+
+
+def _ids_of_answers(messages: list[JsonObject]) -> list[str]:
+    """Return an id for each message of opencode that a fork's copy shares, though its message has another id.
+
+    A copy has the same times, model and tokens. Of a message that has not ended, its own id has to do.
+    """
+    ids: list[str] = []
+    for info in (object_at(message, "info") for message in messages):
+        times = [count_at(object_at(info, "time"), name) for name in ("created", "completed")]
+        figures = [*times, text_at(info, "modelID"), *opencode.usage_of(object_at(info, "tokens"))[:4]]
+        ids.append(".".join(map(str, figures)) if all(times) else id_at(info, "id"))
+    counts: Counter[str] = Counter()
+    for number, key in enumerate(ids):
+        counts[key] += 1
+        ids[number] = f"{key}.{counts[key]}" if counts[key] > 1 and key else key
+    return ids
 
 
 def _since(before: JsonObject, totals: JsonObject) -> JsonObject:

@@ -176,6 +176,22 @@ def test_a_session_of_1_x_with_notes_for_opencode_2_keeps_its_messages(tmp_path:
     assert len(read_ledger([path]).requests) == 2
 
 
+def test_a_fork_s_copies_of_answers_count_once(tmp_path: Path) -> None:
+    """As 1.18 makes them: with ids of their own, and the times and tokens of the originals."""
+    answers = [answer(f"m{number}", output=number) for number in range(3)]
+    copies = [answer(f"n{number}", output=number) for number in range(4)]
+    for number, message in enumerate([*answers, *copies]):
+        created = message["info"]["time"]["created"]
+        message["info"]["time"] = {"created": created + number % 3, "completed": created + (50 if number == 6 else 9)}
+    documents = [opencode(*answers, id="ses_1"), opencode(*copies, id="ses_2", title="Counting (fork #1)")]
+    path = write_database(tmp_path / "opencode.db", *map(with_ids, documents))
+    assert sorted((request.session, request.output_tokens) for request in read_ledger([path]).requests) == [
+        *(("ses_1", number) for number in range(3)),
+        ("ses_2", 3),
+    ]
+    assert len(read_ledger([path / "ses_2"]).requests) == 4
+
+
 def test_one_session_is_named_below_the_database_and_its_sub_agents_belong_to_it(tmp_path: Path) -> None:
     family = [conversation("ses_b"), conversation("ses_c", parentID="ses_b"), conversation("ses_d", parentID="ses_c")]
     path = write_database(tmp_path / "opencode.db", conversation("ses_a"), *family)
