@@ -92,7 +92,7 @@ def stored_sessions(path: Path) -> Iterator[list[StoredSession]]:
             if session_id and not any(session.info["id"] == session_id for session in sessions):
                 raise TranscriptError(file, f"holds no session {session_id}")
             yield _family(sessions, session_id) if session_id else sessions
-    except (sqlite3.Error, OSError) as error:
+    except (sqlite3.Error, OSError, UnicodeError) as error:  # UnicodeError: a damaged name of a column
         raise TranscriptError(path, f"is not a database of opencode that we can read: {error}") from None
 
 

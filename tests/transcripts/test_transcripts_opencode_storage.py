@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import marshal
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -16,6 +19,9 @@ from context_window.spend import Ledger, find_logs, read_ledger
 from context_window.spend.newest import newest_log
 from session import Session, TranscriptError
 from session.transcripts import opencode_storage, read_account, read_transcript
+from tests.fuzz.checks import check_session
+from tests.fuzz.mutations import Mutator
+from tests.fuzz.seeds import Seed
 from tests.support.claude_lines import shape
 from tests.support.opencode_storage import Json, with_ids, write_database, write_folder, write_modern
 from tests.support.tool_logs import (
@@ -314,4 +320,29 @@ def test_a_database_with_damaged_bytes_is_read_or_refused(
     path.write_bytes(raw[: damages[0][0] % len(raw)] if is_cut else raw)
     with suppress(TranscriptError):
         check_account(read_account(path))
+    read_ledger([path])
+
+
+@pytest.mark.no_cover
+@given(st.integers(0, 1 << 32), st.booleans())
+def test_damaged_values_of_messages_and_parts_are_accounted_for(
+    tmp_path_factory: pytest.TempPathFactory, seed: int, is_modern: bool
+) -> None:
+    old = with_ids(some_opencode())
+    path = write_database(tmp_path_factory.mktemp("damaged") / "opencode.db", old)
+    table = "session_message" if is_modern else "part"
+    if is_modern:
+        write_modern(path, INFO, MODERN)
+    with closing(sqlite3.connect(path)) as database, database:
+        rows = [(name, json.loads(data)) for name, data in database.execute(f"SELECT id, data FROM {table}").fetchall()]
+        seeded = Seed("", "value", "document", marshal.dumps([value for _, value in rows]))
+        mutated = Mutator(Random(seed), recorded=False).mutant(seeded)
+        for (name, _), value in zip(rows, mutated if isinstance(mutated, list) else [mutated], strict=False):
+            with suppress(ValueError, RecursionError, TypeError):  # a value that JSON cannot hold
+                database.execute(f"UPDATE {table} SET data = ? WHERE id = ?", (json.dumps(value), name))
+    with suppress(TranscriptError):  # nothing is left
+        account = read_account(path)
+        check_account(account)
+        for session in account.sessions:
+            check_session(session, seed)
     read_ledger([path])
