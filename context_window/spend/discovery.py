@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from glob import has_magic
 from pathlib import Path
 
-from session.transcripts.storage_readers import CLINE_TASK, is_database
+from session.transcripts.opencode_storage import is_database
+from session.transcripts.storage_readers import CLINE_TASK
 
 from .walk import below, matches, walked
 

@@ -100,12 +100,14 @@ class _Entries:
             self._with_lineage.append((log, rows))
         else:
             self._add_requests(log, rows, {})
-        problem = rows.problem
+        problems = [rows.problem] if rows.problem is not None else []
         if rows.damaged_lines:
             lines = "1 line is damaged and was" if rows.damaged_lines == 1 else f"{rows.damaged_lines:,} lines are damaged and were"
-            problem = f"{lines} left out"
-        if problem is not None:
-            self._faults.append((log.index, LogFault(log.name, problem)))
+            problems.append(f"{lines} left out")
+        if rows.note:
+            problems.append(rows.note)
+        if problems:
+            self._faults.append((log.index, LogFault(log.name, "; ".join(problems))))
 
     def _add_requests(self, log: LogFile, rows: LogRows, makers: Mapping[str, str]) -> None:
         """Add a log's requests. Of two reports of one, the one with more output tokens stays, else that of the thread that made it,

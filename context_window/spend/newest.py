@@ -7,7 +7,10 @@ import re
 from hashlib import sha256
 from pathlib import Path
 
+from session.errors import TranscriptError
 from session.opening import open_regular
+from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
+from session.transcripts.values import count_at, object_at, text_at
 
 from .discovery import SUFFIXES, find_logs
 
@@ -25,13 +28,13 @@ def newest_log(folder: Path | None = None) -> Path | None:
         folder: Only sessions of this folder; if it has none, those of the nearest folder above it that has some. Default: all sessions.
     """
     best: tuple[int, Path] | None = None
-    for path in _by_time(find_logs()):
-        head = _head(path)
-        if not head or _SUB_AGENT.search(head):
+    for path, project in _by_time(find_logs()):
+        head = _head(path) if project is None else b""
+        if project is None and (not head or _SUB_AGENT.search(head)):
             continue
         if folder is None:
             return path
-        distance = _distance(head, folder)
+        distance = _distance(head, folder) if project is None else _distance_of(project, folder)
         if distance == 0:
             return path
         if distance is not None and (best is None or distance < best[0]):
@@ -39,18 +42,41 @@ def newest_log(folder: Path | None = None) -> Path | None:
     return None if best is None else best[1]
 
 
-def _by_time(paths: list[Path]) -> list[Path]:
-    """Return the logs of one session each, the newest first. Sub-agents' and those that cannot be looked at are left out."""
-    times: list[tuple[int, Path]] = []
+def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
+    """Return the logs of one session each, the newest first, with their folders where another file names them.
+
+    Sub-agents' and those that cannot be looked at are left out.
+    """
+    times: list[tuple[int, Path, Path | None]] = []
     for path in paths:
+        if is_stored(path):
+            times += _sessions_of(path)
+            continue
         is_sub_agent = path.name.startswith("agent-") or "subagents" in path.parts
-        if is_sub_agent or path.suffix not in SUFFIXES or "storage" in path.parts:
-            continue  # nor are opencode's database and folder the log of one session
+        if is_sub_agent or path.suffix not in SUFFIXES:
+            continue
         try:
-            times.append((path.stat().st_mtime_ns, path))
+            times.append((path.stat().st_mtime_ns, path, None))
         except OSError:
             continue
-    return [path for _, path in sorted(times, key=lambda row: (-row[0], row[1]))]
+    return [row[1:] for row in sorted(times, key=lambda row: (-row[0], row[1]))]
+
+
+def _sessions_of(path: Path) -> list[tuple[int, Path, Path]]:
+    """Return the time of the last change, the path and the folder of each session in opencode's storage."""
+    try:
+        with stored_sessions(path) as sessions:
+            infos = [session.info for session in sessions if "parentID" not in session.info]
+    except TranscriptError:
+        return []
+    return [
+        (
+            count_at(object_at(info, "time"), "updated") * 1_000_000,
+            path / text_at(info, "id") if is_database(path) else path,
+            Path(text_at(info, "directory")),
+        )
+        for info in infos
+    ]
 
 
 def _head(path: Path) -> bytes:
@@ -63,15 +89,19 @@ def _head(path: Path) -> bytes:
 
 def _distance(head: bytes, folder: Path) -> int | None:
     """Return how many folders the log's folder lies above the folder, or None if it does not or is unknown."""
-    folders = [folder, *folder.parents]
     if match := _FOLDER.search(head):
         try:
-            project = Path(json.loads(match[1]))
+            return _distance_of(Path(json.loads(match[1])), folder)
         except ValueError:
             return None
-        return folders.index(project) if project in folders else None
     if match := _HASH.search(head):  # Gemini CLI names a folder by the SHA-256 of its path
+        folders = [folder, *folder.parents]
         hashes = [sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest() for path in folders]
         name = match[1].decode()
         return hashes.index(name) if name in hashes else None
     return None
+
+
+def _distance_of(project: Path, folder: Path) -> int | None:
+    folders = [folder, *folder.parents]
+    return folders.index(project) if project in folders else None

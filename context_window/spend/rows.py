@@ -22,7 +22,7 @@ from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, 
 
 from .remote import is_remote, local_copy
 
-FORMAT = 3
+FORMAT = 4
 """Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
@@ -41,12 +41,14 @@ class LogRows:
         damaged_lines: Lines that could not be read in full.
         problem: The reason why the log could not be read at all, in words; None if it could.
         lineage: The logs whose reports it may repeat.
+        note: As for `ReadLog`.
     """
 
     requests: tuple[Request, ...]
     damaged_lines: int = 0
     problem: str | None = None
     lineage: Lineage = NO_LINEAGE
+    note: str = ""
 
 
 class DamagedRowsError(Exception):
@@ -70,7 +72,7 @@ def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> byte
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
     requests = tuple(request for request in log.requests if request.total <= MAX_COUNT)
-    return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests), lineage=log.lineage))
+    return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests), lineage=log.lineage, note=log.note))
 
 
 def encode(log: LogRows) -> bytes:
@@ -97,7 +99,7 @@ def encode(log: LogRows) -> bytes:
         ]
         for request in log.requests
     ]
-    values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem}
+    values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem, "note": log.note}
     values["lineage"] = [log.lineage.thread, log.lineage.start, log.lineage.parents]
     data = json.dumps(values, separators=(",", ":")).encode()
     return data if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)
@@ -114,7 +116,7 @@ def decode(data: bytes) -> LogRows:
         texts = [intern(text) for text in values["texts"]]
         requests = tuple(_request(row, texts) for row in values["requests"])
         thread, start, parents = values["lineage"]
-        return LogRows(requests, values["damaged"], values["problem"], Lineage(thread, start, tuple(parents)))
+        return LogRows(requests, values["damaged"], values["problem"], Lineage(thread, start, tuple(parents)), values["note"])
     except (zlib.error, ValueError, TypeError, KeyError, IndexError, InvalidOperation):
         raise DamagedRowsError from None
 

@@ -35,6 +35,7 @@ from . import (
     swe_agent,
 )
 from .account import TranscriptAccount
+from .opencode_storage import is_storage_file
 from .source import COMPLETE, Source, read_lines
 
 
@@ -171,6 +172,8 @@ def _detect(source: Source) -> Format:
     Raises:
         TranscriptError: The file cannot be read, is empty, or has no known format.
     """
+    if is_storage_file(source):
+        return opencode
     generic: Format | None = None
     line, examined = None, 0
     for line in read_lines(source.path):

@@ -1,4 +1,5 @@
-"""Reads opencode's session exports: documents `{info, messages: [{info, parts}]}`. Each message is one record of the account.
+"""Reads opencode's sessions: exports, which are documents `{info, messages: [{info, parts}]}`, and its storage, which
+`opencode_storage.py` reads as such. Each message is one record of the account.
 
 - User messages: the user's text. Texts that opencode added (`synthetic`) are CONTEXT. Files become images and documents.
 - Assistant messages: each step is a response with its usage. A tool part is a call and, once it has finished, its output.
@@ -10,10 +11,11 @@ Exports may contain `REDACTED` instead of ids and encrypted thoughts. Both then 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 
+from session.errors import TranscriptError
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Part, Text
 
@@ -22,6 +24,8 @@ from .call_ids import UNKNOWN_TOOL, CallIds
 from .compactions import KeepRule
 from .draft import Draft, finish
 from .media import linked_media
+from .opencode_storage import is_storage_file, stored_sessions
+from .opencode_v2 import SWITCHES
 from .record import Record
 from .record_feed import feed_entries
 from .source import Source
@@ -45,14 +49,39 @@ def claims(value: object) -> bool:
     )
 
 
-def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - sub-agents have exports of their own
-    """Return the session in the document.
+def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
+    """Return the session in the document, or those in the storage: first those that no other one of them has started.
 
     Raises:
-        TranscriptError: The document contains no messages.
+        TranscriptError: There are no messages.
     """
-    document = source.document_object
-    info = object_at(document, "info")
+    if not is_storage_file(source):
+        draft = _draft(source, object_at(source.document_object, "info"), list_at(source.document_object, "messages"), 1)
+        return finish(NAME, source, [draft], main_count=1)
+    with stored_sessions(source.path) as sessions:
+        ids = {session.info.get("id") for session in sessions}
+        main = [session for session in sessions if session.info.get("parentID") not in ids]
+        others = [session for session in sessions if session.info.get("parentID") in ids] if with_sidechains else []
+        drafts: list[Draft] = []
+        count = 0
+        for session in [*main, *others]:
+            messages = session.messages(True)
+            drafts.append(_draft(source, session.info, messages, count + 1))
+            count += len(messages)
+    if not drafts:
+        raise TranscriptError(source.path, "contains no messages")
+    return finish(NAME, source, drafts, main_count=sum(bool(draft.mark()) for draft in drafts[: len(main)]))
+
+
+def _draft(source: Source, info: JsonObject, messages: Sequence[object], first: int) -> Draft:
+    """Return a session.
+
+    Args:
+        source: The file.
+        info: The session's description.
+        messages: Its messages.
+        first: Number of the first one's record.
+    """
     metadata: JsonObject = {
         "session_id": text_at(info, "id"),
         "cwd": text_at(info, "directory"),
@@ -63,8 +92,8 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     }
     draft = Draft(NAME, source, text_at(info, "id") or source.path.stem, metadata)
     reader = _OpencodeMessageReader(id_at(object_at(info, "revert"), "messageID"))
-    feed_entries(list_at(document, "messages"), draft, reader.read_message)
-    return finish(NAME, source, [draft], main_count=1)
+    feed_entries(messages, draft, reader.read_message, first=first)
+    return draft
 
 
 class _OpencodeMessageReader:
@@ -100,6 +129,8 @@ class _OpencodeMessageReader:
             message.put_summary(parts)
         elif role == "assistant":
             message.put_response(parts)
+        elif role in SWITCHES:
+            record.skip(role)
         else:
             draft.damage(record, f"a message with unknown role {role!r}"[:100])
 

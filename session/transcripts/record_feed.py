@@ -35,15 +35,16 @@ def feed_lines(
         record_unread(line, draft)
 
 
-def feed_entries(entries: Iterable[object], draft: Draft, read_record: ReadRecord) -> None:
+def feed_entries(entries: Iterable[object], draft: Draft, read_record: ReadRecord, *, first: int = 1) -> None:
     """Pass each entry of a list in a document to the reader. A damaged entry is skipped.
 
     Args:
         entries: The list.
         draft: The session that they belong to.
         read_record: The reader.
+        first: The first entry's number.
     """
-    for number, value in enumerate(entries, 1):
+    for number, value in enumerate(entries, first):
         feed(draft, draft.record(number), value, read_record)
 
 

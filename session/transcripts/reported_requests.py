@@ -17,6 +17,7 @@ from session.errors import TranscriptError
 from session.units import is_answer
 
 from .detect import EXAMINED_MAX, FORMATS, read_account
+from .opencode_storage import is_storage_file
 from .request_readers import (
     NO_LINEAGE,
     READERS,
@@ -45,11 +46,13 @@ class ReadLog:
         damaged_lines: Lines that could not be read in full. Neither a last line that is still being written counts, nor one that
             looks whole and has nothing to do with usage: it is not parsed.
         lineage: The logs whose reports it may repeat.
+        note: A sentence on usage that it does not report, or not by request; empty if there is none.
     """
 
     requests: tuple[Request, ...]
     damaged_lines: int
     lineage: Lineage = NO_LINEAGE
+    note: str = ""
 
 
 def each_once(reports: Iterable[Request]) -> list[Request]:
@@ -78,9 +81,9 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         TranscriptError: The file cannot be read, or is not a log of a format whose usage we can read.
     """
     source = Source(Path(path).expanduser(), on_read)
-    if is_storage(source.path):
-        requests, damaged = read_storage(source.path)
-        return ReadLog(tuple(each_once(request for request in requests if request.total)), damaged)
+    if is_storage(source.path) or is_storage_file(source):
+        requests, damaged, note = read_storage(source.path)
+        return ReadLog(tuple(each_once(request for request in requests if request.total or request.cost)), damaged, note=note)
     document, lines = source.document_or_lines()
     reader: RequestReader | None = None
     if isinstance(document, list):  # one run, as the list of its entries
@@ -104,7 +107,7 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         raise TranscriptError(source.path, "no log of a known format found")
     if not reports and _has_answers(source.path):
         raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
-    return ReadLog(tuple(each_once(reports)), damaged, getattr(reader, "lineage", NO_LINEAGE))
+    return ReadLog(tuple(each_once(reports)), damaged, getattr(reader, "lineage", NO_LINEAGE), getattr(reader, "note", ""))
 
 
 def _has_answers(path: Path) -> bool:

@@ -14,6 +14,7 @@ from typing import Protocol, TypedDict
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
 from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
+from .opencode_v2 import is_answer
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
 
@@ -229,23 +230,57 @@ class GeminiReader:
 
 
 class OpencodeReader:
-    """An export of opencode. A message's tokens are those of its last step, so its steps are read where they have tokens."""
+    """An export of opencode. A message's tokens are those of its last step, so its steps are read where they have tokens.
+
+    Attributes:
+        note: A sentence on a session whose requests report no usage; empty if they do.
+    """
+
+    note = ""
 
     def read(self, value: JsonObject) -> Iterator[Request]:
-        """Yield the requests of the export's messages."""
+        """Yield the requests of the export's messages, or else one with the session's sums."""
         session = object_at(value, "info")
+        reports = list(self._of_messages(session, value))
+        if any(report.total or report.cost for report in reports):
+            yield from reports
+            return
+        sums = self._sums(session)
+        if sums.total or sums.cost:
+            self.note = "only the sum of its requests is known, which counts as one request"
+            yield sums
+        elif any("error" not in object_at(message, "info") for message in objects_at(value, "messages") if is_answer(message)):
+            self.note = "answers of a model, but no usage of them that can be read"
+
+    def _sums(self, session: JsonObject) -> Request:
+        session_id, parent, tokens = id_at(session, "id"), id_at(session, "parentID"), object_at(session, "tokens")
+        return Request(
+            f"opencode:{session_id}" if session_id else "",
+            millis(object_at(session, "time").get("created")),
+            opencode.NAME,
+            text_at(object_at(session, "model"), "id", "modelID"),
+            text_at(session, "directory"),
+            parent or session_id,
+            session_id if "parentID" in session else "",
+            **amounts_of(opencode.usage_of(tokens)),
+            reasoning=count_at(tokens, "reasoning"),
+            cost=dollars(session.get("cost")) or None,
+        )
+
+    def _of_messages(self, session: JsonObject, value: JsonObject) -> Iterator[Request]:
         session_id = id_at(session, "id")
         parent = id_at(session, "parentID")
-        for message in objects_at(value, "messages"):
+        ids = _ids_of_answers(objects_at(value, "messages"))
+        for number, message in enumerate(objects_at(value, "messages")):
             info = object_at(message, "info")
-            if info.get("role") != "assistant":
+            if not is_answer(message):
                 continue
             steps = [part for part in objects_at(message, "parts") if part.get("type") == "step-finish" and object_at(part, "tokens")]
             for index, step in enumerate(steps or [info]):
                 tokens = object_at(step, "tokens")
                 counts = opencode.usage_of(tokens)
                 yield Request(
-                    f"opencode:{message_id}:{index}" if (message_id := id_at(info, "id")) else "",
+                    f"opencode:{key}:{index}" if (key := ids[number]) else "",
                     millis(object_at(info, "time").get("created")),
                     opencode.NAME,
                     text_at(info, "modelID"),
@@ -356,6 +391,23 @@ READERS: dict[str, type[RequestReader]] = {
     cline.NAME: ClineReader,
 }
 """The readers by the name of their format."""
+
+
+def _ids_of_answers(messages: list[JsonObject]) -> list[str]:
+    """Return an id for each message of opencode that a fork's copy shares, though its message has another id.
+
+    A copy has the same times, model and tokens. Of a message that has not ended, its own id has to do.
+    """
+    ids: list[str] = []
+    for info in (object_at(message, "info") for message in messages):
+        times = [count_at(object_at(info, "time"), name) for name in ("created", "completed")]
+        figures = [*times, text_at(info, "modelID"), *opencode.usage_of(object_at(info, "tokens"))[:4]]
+        ids.append(".".join(map(str, figures)) if all(times) else id_at(info, "id"))
+    counts: Counter[str] = Counter()
+    for number, key in enumerate(ids):
+        counts[key] += 1
+        ids[number] = f"{key}.{counts[key]}" if counts[key] > 1 and key else key
+    return ids
 
 
 def _since(before: JsonObject, totals: JsonObject) -> JsonObject:
