@@ -39,6 +39,8 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         (f"{home}/.gemini", "tmp/*/chats/*.json*"),
         (pi, "sessions/**/*.jsonl"),
         *((folder, "session-state/**/*.jsonl") for folder in copilot),
+        (f"{home}/.factory", "sessions/**/*.jsonl"),
+        (f"{home}/.grok", "sessions/**/chat_history.jsonl"),
         (f"{home}/.cline", "data/sessions/**/*.messages.json"),
         (f"{home}/.cline", f"data/tasks/*/{CLINE_TASK}"),
         *(

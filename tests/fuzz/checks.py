@@ -19,7 +19,7 @@ from session.units import grouping
 
 REFUSED = "refused"
 
-LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "droid", "grok", "pi"})
+LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "cursor", "droid", "grok", "pi"})
 """Formats that account for every line of any file."""
 SESSIONS_CHECKED = 2
 """Sessions of one file that are saved and converted."""

@@ -113,7 +113,7 @@ def _own_seeds() -> Iterator[Seed]:
     yield _seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
     for name, make in LINES.items():
         yield _seed(name, "file", "lines", make())
-    for name in ("droid", "grok"):
+    for name in ("cursor", "droid", "grok"):
         yield _seed(name, "file", "lines", ACCOUNTED[name])
     for name, make_one in DOCUMENTS.items():
         yield _seed(name, "file", "document", make_one())

@@ -67,7 +67,13 @@ PI: list[dict[str, Any]] = [
         "message": {"role": "assistant", "content": "yes, hello"},
     },
 ]
-LOGS = {"droid": DROID, "grok": GROK, "pi": PI}
+CURSOR: list[dict[str, Any]] = [
+    {"role": "user", "message": {"content": [{"type": "text", "text": "Run the tests."}]}},
+    {"role": "assistant", "message": {"content": [{"type": "tool_use", "name": "Shell", "input": {"command": "make test"}}]}},
+    {"role": "assistant", "message": {"content": [{"type": "text", "text": "They pass."}]}},
+    {"type": "turn_ended", "status": "success"},
+]
+LOGS = {"cursor": CURSOR, "droid": DROID, "grok": GROK, "pi": PI}
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> Path:
