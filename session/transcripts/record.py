@@ -32,10 +32,15 @@ class Record:
     text_bytes: int = 0
     unknown_bytes: int = 0
 
-    def weigh(self, size: int) -> None:
-        """Add the text of a value that was read. It is unknown if a reason says that the reader did not know it, or a part of it."""
+    def weigh(self, size: int, since: int) -> None:
+        """Add the text of a value that was read.
+
+        Args:
+            size: Its text in bytes.
+            since: How many reasons there were before it. It is unknown if a later one says that the reader did not know all of it.
+        """
         self.text_bytes += size
-        if self.fate is DAMAGED or any(UNKNOWN in reason for reason in self.reasons):
+        if self.fate is DAMAGED or any(UNKNOWN in reason for reason in self.reasons[since:]):
             self.unknown_bytes += size
 
     def skip(self, reason: str) -> None:

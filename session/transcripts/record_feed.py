@@ -50,15 +50,16 @@ def feed_entries(entries: Iterable[object], draft: Draft, read_record: ReadRecor
 
 def feed(draft: Draft, record: Record, value: object, read_record: ReadRecord) -> None:
     """Pass one value to the reader if it is a JSON object."""
+    known = len(record.reasons)
     if not isinstance(value, dict):
         draft.damage(record, "not a JSON object")
-        record.weigh(text_size(value))
+        record.weigh(text_size(value), known)
         return
     with draft.guard(record):
         read_record(draft, record, value)
     if not record.items and not record.reasons:
         record.skip(EMPTY)
-    record.weigh(text_size(value))
+    record.weigh(text_size(value), known)
 
 
 def text_size(value: object) -> int:

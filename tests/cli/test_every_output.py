@@ -23,14 +23,16 @@ from typing import Any
 import click
 import pytest
 
+import context_window
 from context_window.cli import commands, run
 from context_window.cli.options import TokenBudget, WholeNumber
 from context_window.cli.output import CLEAR
 from context_window.cli.watch import INTERVAL
-from tests.support.shared import ROOT
 
 from .test_cli_hostile import MARK, file_name, hostile, raw
 
+PACKAGE = Path(context_window.__file__).parent
+"""Of what is tried: the tree, or what was installed."""
 FORMULA = f"=1+1{MARK}\r=2+2\n"
 TEXT = MARK.replace("\0", "").replace("/", "")
 """The mark, as an argument or a file's name may hold it."""
@@ -44,12 +46,12 @@ pytestmark = pytest.mark.skipif(os.name != "posix", reason="names that Windows d
 def test_only_one_module_writes_to_standard_output() -> None:
     """The writers of `output.py` are the only way there. The status line has its own, since it loads nothing."""
     writing = {
-        str(path.relative_to(ROOT))
-        for path in sorted((ROOT / "context_window").rglob("*.py"))
+        path.relative_to(PACKAGE).as_posix()
+        for path in sorted(PACKAGE.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
         if isinstance(node, ast.Call) and ast.unparse(node.func) in {"print", "click.echo", "click.secho", *STREAMS}
     }
-    assert writing == {"context_window/cli/output.py", "context_window/statusline.py"}
+    assert writing == {"cli/output.py", "statusline.py"}
 
 
 STREAMS = {f"sys.{stream}.{write}" for stream in ("stdout", "stderr") for write in ("write", "buffer.write", "writelines")}

@@ -14,7 +14,7 @@ from tests.support.project import project_files, readme_command, texts
 from tests.support.shared import ROOT
 
 PYPROJECT: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-PYTHONS = ("3.11", "3.12", "3.13")
+PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 
 
 @pytest.mark.parametrize("package", ["context_window", "session"])

@@ -257,7 +257,7 @@ class TestAddresses:
 
 @pytest.mark.parametrize(
     ("package", "args"),
-    [("fsspec", ["s3://bucket/a.jsonl"]), ("distributed", ["--scheduler", "tcp://x:1"]), ("pyarrow", ["--parquet", "out.parquet"])],
+    [("fsspec", ["s3://bucket/a.jsonl"]), ("distributed", ["--scheduler", "tcp://127.0.0.1:1"]), ("pyarrow", ["--parquet", "out.parquet"])],
 )
 def test_a_missing_package_is_named_with_its_extra(
     shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str, args: list[str]
