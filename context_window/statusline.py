@@ -119,6 +119,8 @@ def _gateway(base_url: str) -> str:
     text = f"gateway {_thousands(int(view))} of {_thousands(int(limit))}, {int(trims)} trim{'' if trims == 1 else 's'}, {money}"
     if smallest := _count(answer.get("smallest")):
         text += f", too small: --max-tokens {smallest}"
+    if keys := _count(answer.get("keys")):
+        text += f", {keys} key{'' if keys == 1 else 's'} sent"
     return f"{text}, outgrown: /compact before you leave it" if answer.get("outgrown") is True else text
 
 

@@ -11,8 +11,10 @@ Nothing here can fail. `repr` can: on integers of 5,000 digits and on deep nesti
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from .printable import printable
+from .secret_finder import layers, secrets_in
 
 SHOWN = 60
 """Characters of a name that a message shows."""
@@ -20,19 +22,13 @@ LETTERS = 4
 """Characters of any other text that a message shows."""
 
 _KEY = re.compile(
-    r"(?:(?<![A-Za-z0-9])|(?<=%[0-9A-Fa-f]{2})|(?<=%25[0-9A-Fa-f]{2})|(?<=\\[abfnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})"
-    r"|(?<=\[[0-9]m)|(?<=\[[0-9]{2}m))"
+    r"(?:(?<![A-Za-z0-9])|(?<=\[[0-9]m)|(?<=\[[0-9]{2}m))"
     r"(?:(?:(?:sk|pk|rk|gsk|xai|pplx|hf|gh[a-z]|github_pat|glpat|xox[a-z]|AIza|AKIA|ASIA|ABSK|ya29|eyJ)[-_.]?"
     r"|nvapi-|tvly-|csk-|pcsk_|lsv2_|pypi-AgE|GOCSPX-|AQ\.|SG\.)[A-Za-z0-9][\w.~+/=-]{11,}"
-    r"|[A-Za-z0-9]{30}[\w.~+/=-]*)"
-    r"|sk-ant-[a-z]{2,9}[0-9]{2}-[\w.~+/=-]{8,}",
+    r"|[A-Za-z0-9]{30}[\w.~+/=-]*)",
     re.ASCII,
 )
-"""Known prefixes of keys, and any long run of letters and digits.
-
-A prefix may follow an escape (`%20`, `\\n`, `\\u0022`) or the rest of a terminal colour (`[31m`), though these end in a letter or a
-digit. The prefix of Anthropic's keys is unmistakable, and may follow anything.
-"""
+"""What only resembles a key: its first letters and too few or other ones after them, and any long run of letters and digits."""
 _RUN_LETTERS = 36
 _RUN = re.compile(rf"(?<![\w/+-])(?>(?:[a-z]+[_-])*)([\w/+-]{{{_RUN_LETTERS},}}={{0,2}})", re.ASCII)
 """A long run of key characters, after words such as `chatcmpl-` that begin an id."""
@@ -76,12 +72,20 @@ def redacted(text: str) -> str:
 
     A key with an invisible character in it is not recognized: remove those first, with `printable`.
     """
-    text = _RUN.sub(lambda match: _cut(match) if _is_random(match[1]) else match[0], text)
-    return _KEY.sub(_cut, text)
+    pieces: list[str] = []
+    shown = 0
+    for start, end in sorted({*((secret.start, secret.end) for secret in secrets_in(text)), *_resembling(text)}):
+        if start >= shown:
+            pieces += text[shown:start], text[start : start + min(LETTERS, (end - start) // LETTERS)], "…"
+        shown = max(shown, end)
+    return "".join((*pieces, text[shown:]))
 
 
-def _cut(match: re.Match[str]) -> str:
-    return f"{match[0][:LETTERS]}…"
+def _resembling(text: str) -> Iterator[tuple[int, int]]:
+    for layer in layers(text):
+        spans = [match.span() for match in _KEY.finditer(layer.text)]
+        spans += [match.span() for match in _RUN.finditer(layer.text) if _is_random(match[1])]
+        yield from ((layer.place(start), layer.place(end)) for start, end in spans)
 
 
 def _is_random(run: str) -> bool:

@@ -58,6 +58,7 @@ Examples:
 @click.option(
     "--store", "address", metavar="PATH|URL", help="Share what refused prompts taught with other gateways: a file, or postgresql://…."
 )
+@click.option("--warn-secrets", is_flag=True, help="Say before it is sent that a request holds a key or a password, and where.")
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
 @click.option("--images", type=WholeNumber(0), metavar="N", help="Most images of a request; older ones become placeholders. Default: any.")
 @click.option(
@@ -78,6 +79,7 @@ def gateway(
     folder: str | None,
     address: str | None,
     strict: bool,
+    warn_secrets: bool,
     recall: bool,
     images: int | None,
     max_cost: float | None,
@@ -115,6 +117,7 @@ def gateway(
         urls=_urls(upstreams),
         hosts={*LOCAL_NAMES, host, *names},
         strict=strict,
+        warn_secrets=warn_secrets,
         recall=recall,
         recorder=recorder,
         page=not no_page,

@@ -39,6 +39,7 @@ from .outgoing import name_and_path, outgoing_request, path_problem
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to
+from .secret_warnings import SecretWarnings
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
@@ -79,6 +80,7 @@ def gateway_app(
     idle_seconds: float = IDLE_SECONDS,
     max_cost: Decimal | None = None,
     spent_today: Decimal | None = None,
+    warn_secrets: bool = False,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -99,14 +101,17 @@ def gateway_app(
         max_cost: US dollars of all conversations from which on requests are refused, as far as the models' prices are known. None for
             any cost.
         spent_today: What today's requests had cost before this gateway started, if the limit is of a day; None if it is of the gateway.
+        warn_secrets: True to log a warning before a request is sent that holds a key or a password, with its place.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
         ArgumentError: An upstream is unknown, or its address is none.
     """
     by_name = upstreams(urls or {})
+    ledger = ledger or GatewayLedger()
+    ledger.secrets = SecretWarnings() if warn_secrets else None
     windows = Windows(window, refusals, are_frozen=True)
-    gateway = _Gateway(windows, by_name, ledger or GatewayLedger(), frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
+    gateway = _Gateway(windows, by_name, ledger, frozenset(hosts), largest_body, recorder, strict=strict, recall=recall)
     gateway.max_cost = None if max_cost is None else CostLimit(max_cost, spent_today)
 
     @asynccontextmanager
@@ -163,7 +168,7 @@ class _Gateway:
     ) -> None:
         self._windows = windows
         self._upstreams = by_name
-        self.history, self._ledger = History(ledger.savings), ledger
+        self.history, self._ledger = History(ledger.savings, ledger.secrets), ledger
         self._hosts = hosts
         self._largest_body = largest_body
         self._strict = strict
@@ -246,6 +251,8 @@ class _Gateway:
             return await send(body)
         if self.max_cost is not None and (problem := self.max_cost.problem(self._ledger.savings.cost)) is not None:
             return _refused(upstream, 402, problem)
+        if self._ledger.secrets is not None:
+            await in_thread(partial(self._ledger.secrets.look, managed.fields))
         managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)

@@ -21,6 +21,7 @@ from ..events.definitions import Kind
 from ..spend.money import cost_of
 from ..usage.view_figures import ViewFigures
 from .savings import OwnCompaction, Savings, own_compaction
+from .secret_warnings import SecretWarnings
 from .unmanaged import Cost, LeftOut, cost_without_management, prompt_tokens
 from .wire_format import Json
 
@@ -177,14 +178,17 @@ class History:
     Attributes:
         version: Changes with every change.
         savings: Totals of all conversations since the start.
+        secrets: What warns of keys in requests; None if nobody asked for it.
     """
 
-    def __init__(self, savings: Savings | None = None) -> None:
+    def __init__(self, savings: Savings | None = None, secrets: SecretWarnings | None = None) -> None:
         """
         Args:
             savings: Where the totals are added up.
+            secrets: What warns of keys in requests.
         """
         self.version = 0
+        self.secrets = secrets
         self.savings = Savings() if savings is None else savings
         self._by_id: OrderedDict[str, ConversationHistory] = OrderedDict()
         self._begun = 0
@@ -237,7 +241,8 @@ class History:
         shown: Json = {} if chosen is None else chosen.requests[-1].size
         savings = self.savings
         money = {"cost": float(savings.managed), "without": float(savings.unmanaged)}
-        return {**shown, **money, "trims": savings.trims, "outgrown": bool(savings.outgrown), "smallest": savings.smallest}
+        keys = 0 if self.secrets is None else self.secrets.count
+        return {**shown, **money, "trims": savings.trims, "outgrown": bool(savings.outgrown), "smallest": savings.smallest, "keys": keys}
 
     def snapshot(self) -> tuple[int, list[ConversationHistory]]:
         """Return the version and copies of the conversations, the most recently used first."""

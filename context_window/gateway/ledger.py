@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from .repairs import Repairs
 from .savings import Savings
+from .secret_warnings import SecretWarnings
 
 
 @dataclass(slots=True)
@@ -24,6 +25,7 @@ class GatewayLedger:
         decision_seconds: Time that fitting conversations took, in all.
         savings: What they cost, and saved.
         repairs: Refused requests that were mended.
+        secrets: Warns of keys in requests; None if nobody asked for it.
     """
 
     requests: int = 0
@@ -36,6 +38,7 @@ class GatewayLedger:
     decision_seconds: float = 0.0
     savings: Savings = field(default_factory=Savings)
     repairs: Repairs = field(default_factory=Repairs)
+    secrets: SecretWarnings | None = None
 
     def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
         """Count one request of a conversation.
@@ -69,6 +72,7 @@ class GatewayLedger:
         if not self.requests:
             text = "gateway: no conversation was fitted" if self.unmanaged else "gateway: no request of a conversation"
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""
+        text += "" if self.secrets is None else f", {self.secrets.count:,} keys in requests"
         text += f"; {warning}" if (warning := self.savings.warning) else ""
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

@@ -53,9 +53,10 @@ def _main(history: History, number: int | None) -> Markup:
     )
     views = [ConversationView(conversation) for conversation in conversations]
     chosen_view = next((view for view in views if view.conversation is chosen), None)
-    return filled(
-        "conversations.html", FOLDER, version=version, views=views, shown=chosen_view, kept=REQUESTS, smallest=history.savings.smallest
-    )
+    warnings = [] if history.secrets is None else list(history.secrets.latest)
+    smallest = history.savings.smallest
+    figures = {"views": views, "shown": chosen_view, "kept": REQUESTS, "smallest": smallest, "warnings": warnings}
+    return filled("conversations.html", FOLDER, version=version, **figures)
 
 
 class ConversationView:

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import BinaryIO
+from typing import BinaryIO, TypeAlias
 
 from session.store.paths import create_private_folder
 
@@ -26,6 +26,8 @@ MOST_PENDING = 64 * 1024 * 1024
 _HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _LOGGER = logging.getLogger(__name__)
+Clean: TypeAlias = Callable[[bytes], bytes]
+"""Takes keys out of bytes. Called in the thread that writes, in the order of the calls."""
 
 
 class RecordedFiles:
@@ -67,25 +69,27 @@ class RecordedFiles:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def write(self, recording: str, suffix: str, content: bytes) -> None:
+    def write(self, recording: str, suffix: str, content: bytes, clean: Clean) -> None:
         """Create a file with this content.
 
         Args:
             recording: The beginning of its name.
             suffix: The rest of its name. A recording has no two files of one suffix.
             content: All of its bytes.
+            clean: Returns what is written of them.
         """
-        self._submit(recording, len(content), partial(self._append, recording, suffix, content, is_whole=True))
+        self._submit(recording, len(content), partial(self._append, recording, suffix, content, clean, is_whole=True))
 
-    def append(self, recording: str, suffix: str, content: bytes) -> None:
+    def append(self, recording: str, suffix: str, content: bytes, clean: Clean) -> None:
         """Append to a file. The first call creates it, `end` closes it.
 
         Args:
             recording: The beginning of its name.
             suffix: The rest of its name.
             content: More bytes.
+            clean: As for `write`.
         """
-        self._submit(recording, len(content), partial(self._append, recording, suffix, content, is_whole=False))
+        self._submit(recording, len(content), partial(self._append, recording, suffix, content, clean, is_whole=False))
 
     def end(self, recording: str) -> None:
         """Close the files of a recording. It is counted."""
@@ -111,7 +115,7 @@ class RecordedFiles:
             with self._lock:
                 self._pending -= size
 
-    def _append(self, recording: str, suffix: str, content: bytes, *, is_whole: bool) -> None:
+    def _append(self, recording: str, suffix: str, content: bytes, clean: Clean, *, is_whole: bool) -> None:
         if recording in self._failed:
             return
         name = f"{recording}.{suffix}"
@@ -119,7 +123,7 @@ class RecordedFiles:
             file = self._open.get(name)
             if file is None:
                 file = self._open[name] = self._created(name)
-            file.write(content)
+            file.write(clean(content))
             file.flush()
             if is_whole:
                 self._open.pop(name).close()

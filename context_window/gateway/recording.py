@@ -90,7 +90,7 @@ class Recording:
         """
         began = datetime.now(UTC)
         self._name = f"{began:%Y%m%dT%H%M%S.%f}Z-{secrets.token_hex(2)}"
-        self._files, self._body, self._keys = files, body, RequestKeys(request)
+        self._files, self._body, self._keys = files, body, RequestKeys(request, body)
         self._answer_file: str | None = None
         self._start = time.perf_counter()
         query = urlencode([(name, value) for name, value in parse_qsl(request.url.query) if name in PARAMETERS])
@@ -118,12 +118,12 @@ class Recording:
         kind = chosen.get("content-type", "").partition(";")[0].strip().lower()
         self._answer_file = f"answer.{_SUFFIXES.get(kind, 'txt')}"
         answer["file"] = f"{self._name}.{self._answer_file}"
-        self._files.append(self._name, self._answer_file, b"")
+        self._files.append(self._name, self._answer_file, b"", self._keys.hidden_piece)
 
     def add_answer(self, piece: bytes) -> None:
         """Add bytes of the answer."""
-        if self._answer_file is not None and (content := self._keys.hidden_piece(piece)):
-            self._files.append(self._name, self._answer_file, content)
+        if self._answer_file is not None:
+            self._files.append(self._name, self._answer_file, piece, self._keys.hidden_piece)
 
     def end(self, *, is_complete: bool) -> None:
         """End the recording.
@@ -131,15 +131,15 @@ class Recording:
         Args:
             is_complete: True if the client got the whole answer.
         """
-        if self._answer_file is not None and (content := self._keys.hidden_end()):
-            self._files.append(self._name, self._answer_file, content)
+        if self._answer_file is not None:
+            self._files.append(self._name, self._answer_file, b"", lambda _: self._keys.hidden_end())
         self._about |= {"complete": is_complete, "seconds": round(time.perf_counter() - self._start, 3)}
         self._write("about.json", json.dumps(self._about, indent=2).encode())
         self._files.end(self._name)
 
     def _write(self, suffix: str, content: bytes) -> str:
         """Write one of the files and return its name."""
-        self._files.write(self._name, suffix, self._keys.hidden(content))
+        self._files.write(self._name, suffix, content, self._keys.hidden)
         return f"{self._name}.{suffix}"
 
 

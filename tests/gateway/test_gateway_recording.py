@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
@@ -27,7 +28,9 @@ from context_window.gateway.request_keys import HIDDEN, RequestKeys
 from session.transcripts import read_account
 from tests.gateway.test_gateway_http import MESSAGES, SHORT, WAIT, Answer, long_body, post, says, upstream_that
 from tests.gateway.test_gateway_recall import Model, anthropic_turns
+from tests.session.test_secret_finder import shows
 from tests.support.gateways import gateway
+from tests.support.made_up_keys import SPELLINGS, made_up_keys
 from tests.support.stubs.anthropic import AnthropicStub
 
 KEY = "sk-ant-verysecretkey0123456789"
@@ -291,10 +294,43 @@ def request_with(headers: dict[str, str]) -> Request:
     cuts=st.lists(st.integers(0, 300), max_size=8),
 )
 def test_pieces_are_the_whole_without_keys(text: str, cuts: list[int]) -> None:
+    """and where the stream ends within a key, without its beginning"""
     content, borders = text.encode(), sorted({0, len(text), *(min(cut, len(text)) for cut in cuts)})
-    keys = RequestKeys(request_with({"x-api-key": KEY}))
-    pieces = [keys.hidden_piece(content[start:end]) for start, end in pairwise(borders)]
-    assert b"".join([*pieces, keys.hidden_end()]) == keys.hidden(content) == content.replace(KEY.encode(), HIDDEN)
+    written = written_of(RequestKeys(request_with({"x-api-key": KEY})), [content[start:end] for start, end in pairwise(borders)])
+    whole = content.replace(KEY.encode(), HIDDEN)
+    begun = next((size for size in range(len(KEY) - 1, 3, -1) if whole.endswith(KEY[:size].encode())), 0)
+    assert written == (whole[:-begun] + HIDDEN if begun else whole)
+
+
+def written_of(keys: RequestKeys, pieces: list[bytes]) -> bytes:
+    return b"".join([*map(keys.hidden_piece, pieces), keys.hidden_end()])
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+@pytest.mark.parametrize("header", ["x-api-key", "authorization", "basic", "body"])
+def test_a_key_is_recorded_in_no_spelling(header: str, spelling: str) -> None:
+    """Keys of the headers or of the body alone never reach the disk: not in ten spellings, in pieces, or cut off at a stream's end."""
+    for key in made_up_keys():
+        spelled = SPELLINGS[spelling](key)
+        login = base64.b64encode(f"anna:{key}".encode()).decode()
+        value = {"authorization": f"Bearer {key}", "basic": f"Basic {login}"}.get(header, key)
+        body = json.dumps({"messages": [{"role": "user", "content": spelled}]}).encode()
+        name = "authorization" if header == "basic" else header
+        keys = RequestKeys(request_with({} if header == "body" else {name: value}), body)
+        assert not shows(keys.hidden(body).decode(), key)
+        for text in (spelled, f"no name here: {key}", f"{spelled[: spelled.find(key) + len(key) - 1]}" if key in spelled else spelled):
+            answer = text.encode()
+            written = written_of(keys, [answer[start : start + 7] for start in range(0, len(answer), 7)]).decode()
+            assert not shows(written, key), text
+
+
+@pytest.mark.parametrize("key", ["dev1", "abc123", "local-7"])
+def test_a_short_key_is_hidden_as_a_word(key: str) -> None:
+    """A key of four characters may be one, and is none inside another word."""
+    for headers in ({"x-api-key": key}, {"authorization": f"Bearer {key}"}):
+        answer = f"you sent {key}, not x{key}y: {json.dumps(json.dumps(key))}".encode()
+        written = written_of(RequestKeys(request_with(headers)), [answer])
+        assert written == answer.replace(f" {key},".encode(), b" [key],").replace(f'"{key}'.encode(), b'"[key]')
 
 
 # The command
