@@ -10,13 +10,16 @@ def main() -> NoReturn:
     `context-window statusline` runs after every message of an assistant. It does without the command line, which takes longer to load
     than the status line takes.
     """
-    if sys.argv[1:] == ["statusline"]:
-        from .statusline import main as print_status_line
+    try:
+        if sys.argv[1:] == ["statusline"]:
+            from .statusline import main as print_status_line
 
-        sys.exit(print_status_line())
-    from .cli import main as run_command_line
+            sys.exit(print_status_line())
+        from .cli import main as run_command_line
 
-    run_command_line()
+        run_command_line()
+    except KeyboardInterrupt:  # while the modules are loaded
+        sys.exit(130)
 
 
 if __name__ == "__main__":

@@ -12,6 +12,9 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from multiprocessing import connection
+from threading import Thread
 
 from .log_files import LogFile, batches
 from .rows import LogRows, encode, read_rows
@@ -68,19 +71,25 @@ def read_in_processes(parts: Sequence[Sequence[LogFile]], advance: Advance, proc
 
 def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tuple[Sequence[LogFile], list[bytes]]]:
     """Yield the batches as they are read."""
-    pool = _pool(processes)
+    pool, others = _pool(processes), multiprocessing.active_children()
     try:
         running: dict[Future[list[bytes]], Sequence[LogFile]] = {}
         remaining = iter(sorted(parts, key=lambda part: -sum(log.size for log in part)))  # the longest first, so that all end together
         while True:
             for part in remaining:
-                running[pool.submit(read_batch, [log.name for log in part])] = part
+                with _interrupts_blocked():  # the first one starts the processes
+                    running[pool.submit(read_batch, [log.name for log in part])] = part
                 if len(running) >= 2 * processes:
                     break
             if not running:
                 return
             for done in wait(running, return_when=FIRST_COMPLETED).done:
                 yield running.pop(done), done.result()
+    except (KeyboardInterrupt, GeneratorExit):
+        for worker in multiprocessing.active_children():
+            if worker not in others:
+                worker.kill()  # nobody waits for what it reads
+        raise
     finally:
         pool.shutdown(cancel_futures=True)
 
@@ -88,18 +97,42 @@ def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tup
 def _read_apart(log: LogFile) -> bytes:
     with _pool(1) as pool:
         try:
-            return pool.submit(read_rows, log.name).result()
+            with _interrupts_blocked():
+                reading = pool.submit(read_rows, log.name)
+            return reading.result()
         except BrokenProcessPool:
             return encode(LogRows((), problem=DIED))
 
 
 def _pool(processes: int) -> ProcessPoolExecutor:
     """Return a pool. Its processes are spawned, since a process with threads must not be forked."""
-    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_leave_interrupts_to_the_parent)
+    return ProcessPoolExecutor(processes, multiprocessing.get_context("spawn"), initializer=_end_with_the_parent)
 
 
-def _leave_interrupts_to_the_parent() -> None:
+@contextmanager
+def _interrupts_blocked() -> Iterator[None]:
+    """Let Ctrl-C wait. Processes that are started meanwhile never see one: the parent ends them."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _end_with_the_parent() -> None:
+    """Have a worker end when its parent does, however that ends. Otherwise it would wait for work for ever."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        Thread(target=_exit_after, args=(parent.sentinel,), daemon=True).start()
+
+
+def _exit_after(sentinel: int) -> None:
+    connection.wait([sentinel])
+    os._exit(1)
 
 
 def read_batch(names: Sequence[str]) -> list[bytes]:
