@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,7 @@ from ..printable import printable
 from .options import CommandOptions, max_tokens_option, session_option
 from .output import BadInputError, say, say_aside
 from .safe_write import STDOUT, Target, output_options
-from .spend import complain_of_faults, filter_options
+from .spend import chosen, complain_of_faults, filter_options
 from .spend_reading import read_logs
 from .timeline import read_timeline
 
@@ -28,7 +29,7 @@ Examples:
 """
 OF_ONE = ("max_tokens", "session_id")
 """Options for one log."""
-OF_ALL = ("since", "until", "project", "model", "tool", "utc", "scheduler", "is_trusted", "no_cache")
+OF_ALL = ("since", "until", "project", "model", "tool", "zone", "scheduler", "is_trusted", "no_cache")
 """Options for all logs."""
 
 
@@ -50,8 +51,8 @@ def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: b
     is_session = len(paths) == 1 and (paths[0] == "-" or Path(paths[0]).expanduser().is_file())
     _refuse(context, OF_ALL if is_session else OF_ONE, "are for several logs" if is_session else "are for one log")
     target = Target(out, paths, force=force)
-    chosen = {name: options[name] for name in (OF_ONE if is_session else OF_ALL)}
-    page = _session_report(paths[0], chosen) if is_session else _spend_report(paths, **chosen)
+    given = {name: options[name] for name in (OF_ONE if is_session else OF_ALL)}
+    page = _session_report(paths[0], given) if is_session else _spend_report(paths, **given)
     target.write(page.html.encode(errors="replace"))
     (say_aside if target.name == STDOUT else say)(printable(f"wrote {target.label}"))
 
@@ -75,14 +76,15 @@ def _session_report(path: str, options: dict[str, Any]) -> HtmlPage:
     return session_page(result.timeline, title=result.name)
 
 
-def _spend_report(paths: Sequence[str], *, utc: bool, scheduler: str | None, is_trusted: bool, no_cache: bool, **filters: Any) -> HtmlPage:
+def _spend_report(
+    paths: Sequence[str], *, zone: tzinfo | None, scheduler: str | None, is_trusted: bool, no_cache: bool, **filters: Any
+) -> HtmlPage:
     from ..reports import spend_page
-    from ..spend import choose
 
     ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted)
     if ledger.faults:
         complain_of_faults(ledger, "the report")
     if not ledger.logs:
         raise BadInputError("none of the logs could be read, so no report was written")
-    requests = choose(ledger.requests, utc=utc, **filters)
-    return spend_page(requests, utc=utc, repeated=ledger.repeated, faults=ledger.faults)
+    requests = chosen(ledger.requests, zone, **filters)
+    return spend_page(requests, zone=zone, repeated=ledger.repeated, faults=ledger.faults)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Sequence
-from datetime import date, datetime
+from collections.abc import Callable, Iterable, Sequence
+from datetime import tzinfo
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ..printable import printable
+from .days import PERIODS as NAMED_PERIODS
+from .days import Day, day_named, today_in, zone_named
 from .newest import complete_path
 from .options import Command
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
@@ -19,12 +22,14 @@ from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
 
 if TYPE_CHECKING:
+    from session.transcripts.reported_requests import Request
+
     from ..spend import Ledger, SpendRow
 
 EPILOG = """\b
 Examples:
-  context-window spend
-  context-window spend --by model --since 2026-03-01
+  context-window spend week
+  context-window spend --by model --since yesterday
   context-window spend ~/.codex/sessions --by session --sort cost --top 10
   context-window spend --by month --csv > months.csv
   context-window spend s3://bucket/logs --scheduler tls://10.0.0.1:8786 --parquet requests.parquet
@@ -43,22 +48,34 @@ FAULTS_SHOWN = 5
 """Logs with faults that are named one by one; `--json` has all."""
 
 
-def _day(_context: click.Context, _option: click.Parameter, value: datetime | None) -> date | None:
-    return None if value is None else value.date()
-
-
-DAY = click.DateTime(["%Y-%m-%d"])
 FILTERS = (
-    click.option("--since", type=DAY, callback=_day, metavar="DAY", help="First day, such as 2026-03-25."),
-    click.option("--until", type=DAY, callback=_day, metavar="DAY", help="Last day."),
+    click.option("--since", callback=day_named, metavar="DAY", help="First day: 2026-03-25, yesterday, monday, or 7d for seven days ago."),
+    click.option("--until", callback=day_named, metavar="DAY", help="Last day."),
     click.option("--project", default="*", help="Only this folder: its last part, or a pattern with *."),
     click.option("--model", default="*", help="Only this model, or a pattern with *."),
     click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *."),
-    click.option("--utc", is_flag=True, help="Days of UTC instead of the local time zone."),
+    click.option("--timezone", "zone", callback=zone_named, metavar="NAME", help="Time zone of days, such as UTC. Default: the machine's."),
     click.option("--scheduler", metavar="ADDRESS", help="Read on a Dask cluster: the address of its scheduler."),
     click.option("--trust-scheduler", "is_trusted", is_flag=True, help="Reach a scheduler on another machine without TLS."),
     click.option("--no-cache", is_flag=True, help="Read every log again, and keep nothing for the next run."),
 )
+
+
+def chosen(requests: Iterable[Request], zone: tzinfo | None, *, since: Day | None, until: Day | None, **patterns: str) -> list[Request]:
+    """Return the requests that pass the filters of the command line.
+
+    Args:
+        requests: The requests.
+        zone: The time zone of days. Default: the machine's.
+        since: The first day.
+        until: The last day.
+        patterns: Patterns of the project, the model and the tool.
+    """
+    from ..spend import choose
+
+    today = today_in(zone)
+    first, last = (None if day is None else day(today) for day in (since, until))
+    return choose(requests, since=first, until=last, zone=zone, **patterns)
 
 
 def filter_options(command: Command) -> Command:
@@ -69,8 +86,8 @@ def filter_options(command: Command) -> Command:
 
 
 @click.command(epilog=EPILOG)
-@click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_path)
-@click.option("--by", "grouping", type=click.Choice(GROUPINGS), default="day", show_default=True, help="What a row sums up.")
+@click.argument("paths", nargs=-1, metavar="[PERIOD] [PATH]...", shell_complete=complete_path)
+@click.option("--by", "grouping", type=click.Choice(GROUPINGS), help="What a row sums up. [default: day; project for one day]")
 @filter_options
 @click.option(
     "--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name for days, weeks and months, else cost]"
@@ -82,10 +99,10 @@ def filter_options(command: Command) -> Command:
 @force_option
 def spend(
     paths: tuple[str, ...],
-    grouping: str,
+    grouping: str | None,
     sort: str | None,
     top: int | None,
-    utc: bool,
+    zone: tzinfo | None,
     as_json: bool,
     as_csv: bool,
     parquet: str | None,
@@ -99,19 +116,26 @@ def spend(
 
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
-    Copilot CLI, Gemini CLI, opencode, pi and Cline are found where these tools write them.
+    Copilot CLI, Gemini CLI, opencode, pi and Cline are found where these tools write them. PERIOD is today, yesterday, week or month.
     """
-    from ..spend import SpendRow, choose, leading, parquet_of, spend_by
+    from ..spend import SpendRow, leading, parquet_of, spend_by
     from ..spend.tables import price_notes
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
     target = None if parquet is None else _target(parquet, paths, force=force)
+    if paths and paths[0] in NAMED_PERIODS and not Path(paths[0]).exists():
+        if filters["since"] or filters["until"]:
+            raise click.UsageError(f"{paths[0]} says which days; leave out --since and --until.")
+        filters["since"], filters["until"] = NAMED_PERIODS[paths[0]]
+        grouping = grouping or ("project" if paths[0].endswith("day") else None)
+        paths = paths[1:]
+    grouping = grouping or "day"
     ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted)
-    requests = choose(ledger.requests, utc=utc, **filters)
+    requests = chosen(ledger.requests, zone, **filters)
     if target is not None:
-        target.write(parquet_of(requests, utc=utc))
-    rows = sorted(spend_by(grouping, requests, utc=utc), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
+        target.write(parquet_of(requests, zone=zone))
+    rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
     total = reduce(SpendRow.plus, rows, SpendRow("total"))
     rows = leading(rows, top)
     if as_json:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import tzinfo
 from pathlib import Path
 
 from session.transcripts.reported_requests import Request
@@ -39,18 +40,18 @@ class Table:
     rows: Sequence[SpendRow]
 
 
-def spend_page(requests: Sequence[Request], *, utc: bool = False, repeated: int = 0, faults: Sequence[LogFault] = ()) -> HtmlPage:
+def spend_page(requests: Sequence[Request], *, zone: tzinfo | None = None, repeated: int = 0, faults: Sequence[LogFault] = ()) -> HtmlPage:
     """Return the report on these requests. Its figures are those of `context-window spend`.
 
     Args:
         requests: The requests.
-        utc: True for days of UTC. Default: the machine's time zone.
+        zone: The time zone of days. Default: the machine's.
         repeated: Reports that were left out since another log has the same request.
         faults: Logs that could not be read in full.
     """
-    days = [day for request in requests if (day := local_day(request, utc=utc)) is not None]
+    days = [day for request in requests if (day := local_day(request, zone=zone)) is not None]
     period, names = period_for(days), period_names(days)
-    by_period = spend_by(period, requests, utc=utc)
+    by_period = spend_by(period, requests, zone=zone)
     tables = [Table(name, leading(sorted(spend_by(name, requests), key=_by_cost), ROWS_MAX)) for name in GROUPINGS]
     body = filled(
         "spend.html",
@@ -60,9 +61,9 @@ def spend_page(requests: Sequence[Request], *, utc: bool = False, repeated: int 
         sessions=len({request.session for request in requests}),
         first=min(days).isoformat() if days else "",
         last=max(days).isoformat() if days else "",
-        zone="UTC" if utc else "the local time zone",
+        zone="the local time zone" if zone is None else str(zone),
         charts=[
-            chart for chart in (_money_chart(requests, period, names, utc=utc), _token_chart(by_period, period, names)) if chart.points
+            chart for chart in (_money_chart(requests, period, names, zone=zone), _token_chart(by_period, period, names)) if chart.points
         ],
         tables=[*tables, Table(period, leading(by_period[::-1], ROWS_MAX))],
         notes=price_notes(requests),
@@ -77,7 +78,7 @@ def _by_cost(row: SpendRow) -> tuple[object, ...]:
     return -row.cost, -row.total, row.name
 
 
-def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str], *, utc: bool) -> Chart:
+def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str], *, zone: tzinfo | None) -> Chart:
     """Return the chart of dollars by period, stacked by model. It has no points if no price is known."""
     models = sorted(spend_by("model", requests), key=_by_cost)
     named_models = [row.name for row in models if row.cost][:MODELS_MAX]
@@ -85,7 +86,7 @@ def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str],
     for model in models:
         band = model.name if model.name in named_models else OTHERS
         model_requests = [request for request in requests if (request.model or "(unknown)") == model.name]
-        for row in spend_by(period, model_requests, utc=utc):
+        for row in spend_by(period, model_requests, zone=zone):
             costs[row.name, band] = costs.get((row.name, band), 0.0) + float(row.cost)
     bands = (*named_models, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(named_models)
     points = [ChartPoint(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if named_models else []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from decimal import Decimal
 from itertools import islice
 from typing import Any
@@ -25,7 +25,7 @@ DIGITS = 38
 """Digits of a price: those of DuckDB's largest decimal."""
 
 
-def parquet_of(requests: Sequence[Request], *, utc: bool = False) -> bytes:
+def parquet_of(requests: Sequence[Request], *, zone: tzinfo | None = None) -> bytes:
     """Return the requests as the bytes of a Parquet file.
 
     The columns are `time` (UTC), `day`, `id` (hashed), `tool`, `model`, `project`, `session`, `agent`, the amounts in tokens, and
@@ -33,7 +33,7 @@ def parquet_of(requests: Sequence[Request], *, utc: bool = False) -> bytes:
 
     Args:
         requests: The requests.
-        utc: As for `choose`, for the column `day`.
+        zone: As for `choose`, for the column `day`.
 
     Raises:
         FleetError: pyarrow is missing.
@@ -55,12 +55,12 @@ def parquet_of(requests: Sequence[Request], *, utc: bool = False) -> bytes:
     with pq.ParquetWriter(file, schema, compression="zstd") as writer:
         rest = iter(requests)
         while group := list(islice(rest, GROUP)):
-            writer.write_table(pa.table(_columns(group, utc=utc), schema=schema))
+            writer.write_table(pa.table(_columns(group, zone=zone), schema=schema))
     return file.getvalue()
 
 
-def _columns(requests: Sequence[Request], *, utc: bool) -> dict[str, list[Any]]:
-    days = [local_day(request, utc=utc) for request in requests]
+def _columns(requests: Sequence[Request], *, zone: tzinfo | None) -> dict[str, list[Any]]:
+    days = [local_day(request, zone=zone) for request in requests]
     times = [
         None if day is None or request.time is None else datetime.fromtimestamp(request.time, UTC)
         for request, day in zip(requests, days, strict=True)

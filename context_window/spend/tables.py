@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
@@ -96,12 +96,12 @@ def amounts_by_name(figures: SpendRow | Request) -> dict[str, int]:
     return {column: getattr(figures, name) for column, name in AMOUNTS.items()}
 
 
-def local_day(request: Request, *, utc: bool = False) -> date | None:
-    """Return the day of a request in the machine's time zone or in UTC, or None if its time is unknown."""
+def local_day(request: Request, *, zone: tzinfo | None = None) -> date | None:
+    """Return the day of a request in a time zone, by default the machine's, or None if its time is unknown."""
     if request.time is None:
         return None
     try:
-        return datetime.fromtimestamp(request.time, UTC if utc else None).date()
+        return datetime.fromtimestamp(request.time, zone).date()
     except (OverflowError, ValueError, OSError):
         return None
 
@@ -131,7 +131,7 @@ def choose(
     project: str = "*",
     model: str = "*",
     tool: str = "*",
-    utc: bool = False,
+    zone: tzinfo | None = None,
 ) -> list[Request]:
     """Return the requests that pass all filters.
 
@@ -142,11 +142,11 @@ def choose(
         project: The folder: a pattern with `*`, or its last part.
         model: Pattern of the model's name.
         tool: Pattern of the tool's name, such as `claude_code`.
-        utc: True if days are those of UTC. Default: the machine's time zone.
+        zone: The time zone of days. Default: the machine's.
     """
 
     def passes(request: Request) -> bool:
-        day = local_day(request, utc=utc)
+        day = local_day(request, zone=zone)
         return (
             (since is None or (day is not None and day >= since))
             and (until is None or (day is not None and day <= until))
@@ -158,18 +158,18 @@ def choose(
     return [request for request in requests if passes(request)]
 
 
-def spend_by(grouping: str, requests: Iterable[Request], *, utc: bool = False) -> list[SpendRow]:
+def spend_by(grouping: str, requests: Iterable[Request], *, zone: tzinfo | None = None) -> list[SpendRow]:
     """Return a row of sums for each value of a property, in the order of their names.
 
     Args:
         grouping: One of `GROUPINGS`.
         requests: The requests.
-        utc: As for `choose`.
+        zone: As for `choose`.
     """
     rows: dict[str, list[Request]] = {}
     for request in requests:
         if grouping in DAYS:
-            day = local_day(request, utc=utc)
+            day = local_day(request, zone=zone)
             name = UNKNOWN if day is None else DAYS[grouping](day)
         else:
             name = PROPERTIES[grouping](request)

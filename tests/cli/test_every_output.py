@@ -38,6 +38,7 @@ TEXT = MARK.replace("\0", "").replace("/", "")
 """The mark, as an argument or a file's name may hold it."""
 MOVES = re.compile(r"\x1b\[(?:\d*A|2K|\?25[lh])|\r")
 """How rich moves a bar or a line that is drawn again."""
+DAYS_AND_ZONES = {"since": "2026-01-01", "until": "yesterday", "zone": "UTC"}
 RUNNING = frozenset({"mcp"})
 """Commands that speak a protocol to a program and nothing to a terminal."""
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="names that Windows does not allow, and ptys")
@@ -86,8 +87,8 @@ def words(parameter: click.Parameter, logs: list[str]) -> list[list[str]]:
         return [["0" if "--port" in parameter.opts else "300"], [TEXT]]
     if isinstance(parameter.type, click.FloatRange):
         return [["0.5"], [TEXT]]
-    if isinstance(parameter.type, click.DateTime):
-        return [["2026-01-01"], [TEXT]]
+    if parameter.name in DAYS_AND_ZONES:
+        return [[DAYS_AND_ZONES[parameter.name]], [TEXT]]
     if isinstance(parameter, click.Argument):
         given: dict[str, list[list[str]]] = {"command": [[]], "words": [[TEXT]]}
         return given.get(str(parameter.name), [[logs[0]]])

@@ -56,7 +56,7 @@ def test_it_writes_a_page_and_replaces_one_only_with_force(shell: Shell, log: Pa
 def test_one_log_is_a_session_and_a_folder_is_all(shell: Shell, log: Path) -> None:
     write(log.parent / "b.jsonl", answer("m3", output=9, project="/x/blog"))
     session = PageText(shell("report", log, "-o", "-")[1])
-    everything = PageText(shell("report", log.parent, "-o", "-", "--utc")[1])
+    everything = PageText(shell("report", log.parent, "-o", "-", "--timezone", "UTC")[1])
     assert [row[0].split(",")[0] for row in session.tables[0][1:]] == ["request 1", "request 2", "the next request"]
     assert {row[0] for table in everything.tables if table[0][0] == "Project" for row in table[1:]} == {"/x/shop", "/x/blog"}
     one = PageText(shell("report", log.parent, "-o", "-", "--project", "blog")[1])

@@ -73,7 +73,7 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module", params=["spend", "session"])
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the address of a report on the disk."""
-    page = spend_page(requests(), utc=True) if request.param == "spend" else session_page(session(), title="a" * 90 + ".jsonl")
+    page = spend_page(requests(), zone=UTC) if request.param == "spend" else session_page(session(), title="a" * 90 + ".jsonl")
     path: Path = tmp_path_factory.mktemp("report") / "report.html"
     path.write_text(page.html, "utf-8")
     return path.as_uri()

@@ -57,17 +57,17 @@ def amount(cell: str) -> Decimal:
 @given(requests_)
 def test_every_figure_is_that_of_the_command(requests: list[Request]) -> None:
     """Every figure in the page is one that `context-window spend` shows, and no name from a log becomes markup."""
-    page = PageText(spend_page(requests, utc=True).html)
+    page = PageText(spend_page(requests, zone=UTC).html)
     tables = {table[0][0].lower(): table[1:] for table in page.tables if table[0][1] == "US dollars"}
     for grouping in GROUPINGS:
-        assert sorted(tables[grouping]) == sorted(map(cells, spend_by(grouping, requests, utc=True)))
-    assert set(page.tags) == set(PageText(spend_page([replace(r, model="m", project="p") for r in requests], utc=True).html).tags)
+        assert sorted(tables[grouping]) == sorted(map(cells, spend_by(grouping, requests, zone=UTC)))
+    assert set(page.tags) == set(PageText(spend_page([replace(r, model="m", project="p") for r in requests], zone=UTC).html).tags)
 
 
 @given(requests_)
 def test_charts_add_up_to_the_table(requests: list[Request]) -> None:
     """A period's amounts in the charts sum to its row, and a period without requests is empty."""
-    page = PageText(spend_page(requests, utc=True).html)
+    page = PageText(spend_page(requests, zone=UTC).html)
     days = [table for table in page.tables if table[0][-1] == "Events"]
     rows = {row[0]: row for row in page.tables[-1][1:]}
     timed = [name for name in rows if name != "(unknown)"]
@@ -86,7 +86,7 @@ def test_periods_follow_each_other_and_are_few(days: Sequence[date]) -> None:
     """A chart has at most a few hundred periods in forty years, and each day is in one of them."""
     names = period_names(days)
     assert names == sorted(set(names))
-    assert {row.name for row in spend_by(period_for(days), [_request(day) for day in days], utc=True)} <= {*names, "(unknown)"}
+    assert {row.name for row in spend_by(period_for(days), [_request(day) for day in days], zone=UTC)} <= {*names, "(unknown)"}
     assert len(names) <= 500
 
 
@@ -100,7 +100,7 @@ def _request(day: date) -> Request:
 
 def test_long_tables_sum_up_the_rest_and_faults_are_named() -> None:
     requests = [Request("", NOON, "t", "m", f"/p{number}", "s", output_tokens=number) for number in range(ROWS_MAX + 5)]
-    page = PageText(spend_page(requests, utc=True, repeated=2, faults=[LogFault(HOSTILE, "no such file")]).html)
+    page = PageText(spend_page(requests, zone=UTC, repeated=2, faults=[LogFault(HOSTILE, "no such file")]).html)
     projects = next(table for table in page.tables if table[0][0] == "Project")
     assert projects[-1][0] == "(5 others)"
     assert f"{HOSTILE}: no such file" in page.text
@@ -111,7 +111,7 @@ def test_long_tables_sum_up_the_rest_and_faults_are_named() -> None:
 @needs_transcripts
 def test_recorded_logs() -> None:
     ledger = read_ledger(find_logs([str(TRANSCRIPTS)]))
-    page = PageText(spend_page(ledger.requests, utc=True, faults=ledger.faults).html)
+    page = PageText(spend_page(ledger.requests, zone=UTC, faults=ledger.faults).html)
     tables = {table[0][0]: table[1:] for table in page.tables}
     expected = leading(sorted(spend_by("session", ledger.requests), key=lambda row: (-row.cost, -row.total, row.name)), ROWS_MAX)
     assert tables["Session"] == list(map(cells, expected))

@@ -12,6 +12,7 @@ import sys
 import urllib.request
 from collections.abc import Iterator
 from contextlib import closing
+from datetime import UTC
 from decimal import Decimal
 from importlib.util import find_spec
 from pathlib import Path
@@ -79,9 +80,9 @@ class TestParquet:
 
         import pyarrow.parquet as pq
 
-        rows = pq.read_table(io.BytesIO(parquet_of(requests, utc=True))).to_pylist()
+        rows = pq.read_table(io.BytesIO(parquet_of(requests, zone=UTC))).to_pylist()
         assert [row["model"] for row in rows] == [request.model for request in requests]
-        by_day = {row.name: row.total for row in spend_by("day", requests, utc=True)}
+        by_day = {row.name: row.total for row in spend_by("day", requests, zone=UTC)}
         result: dict[str, int] = {}
         for row in rows:
             name = "(unknown)" if row["day"] is None else row["day"].isoformat()

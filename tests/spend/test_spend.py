@@ -200,7 +200,7 @@ class TestSums:
         totals = set()
         for grouping in GROUPINGS:
             total = SpendRow("")
-            for row in leading(spend_by(grouping, requests, utc=True), top):
+            for row in leading(spend_by(grouping, requests, zone=UTC), top):
                 total = total.plus(row)
             totals.add(total)
         assert len(totals) == 1
@@ -217,7 +217,7 @@ class TestSums:
 
     def test_a_week_begins_on_monday(self) -> None:
         request = Request("", NOON, "t", "", "", "")
-        assert [spend_by(name, [request], utc=True)[0].name for name in ("day", "week", "month")] == ["2026-03-25", "2026-03-23", "2026-03"]
+        assert [spend_by(name, [request], zone=UTC)[0].name for name in ("day", "week", "month")] == ["2026-03-25", "2026-03-23", "2026-03"]
 
 
 def test_logs_are_found_where_tools_write_them(tmp_path: Path) -> None:
@@ -261,14 +261,14 @@ class TestCommand:
 
     def test_json_and_csv_have_the_same_rows(self, shell: Shell, folder: Path) -> None:
         write(folder / "c.jsonl", {"x": 1})
-        code, out, _ = shell("spend", folder, "--by", "project", "--utc", "--json")
+        code, out, _ = shell("spend", folder, "--by", "project", "--timezone", "UTC", "--json")
         report = json.loads(out)
         assert code == 0
         assert [row["total_tokens"] for row in report["rows"]] == [2715, 1319]
         assert [row["cost_usd"] is None for row in report["rows"]] == [False, True]
         assert report["total"]["total_tokens"] == 4034
         assert [fault["problem"] for fault in report["faults"]] == ["no log of a known format found"]
-        code, out, err = shell("spend", folder, "--by", "project", "--utc", "--csv")
+        code, out, err = shell("spend", folder, "--by", "project", "--timezone", "UTC", "--csv")
         rows = list(csv.DictReader(io.StringIO(out)))
         assert [row["name"] for row in rows] == ["/home/me/shop", "'=cmd()"]
         assert [int(row["total_tokens"]) for row in rows] == [2715, 1319]
@@ -295,7 +295,7 @@ class TestCommand:
         days = [answer(f"m{day}", 100 * day) | {"timestamp": f"2026-03-0{day}T12:00:00Z", "cwd": f"/p{day}"} for day in (2, 1, 3)]
         write(tmp_path / "a.jsonl", *days)
         for grouping, names in (("day", ["2026-03-01", "2026-03-02", "2026-03-03"]), ("project", ["/p3", "/p2", "/p1"])):
-            rows = json.loads(shell("spend", tmp_path, "--by", grouping, "--utc", "--json")[1])["rows"]
+            rows = json.loads(shell("spend", tmp_path, "--by", grouping, "--timezone", "UTC", "--json")[1])["rows"]
             assert [row["name"] for row in rows] == names
 
     def test_standard_input(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
