@@ -63,7 +63,8 @@ def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | Non
 
     Args:
         paths: Files, folders and patterns with `*`. A folder stands for all `.json` and `.jsonl` files below it. Files are returned
-            even if they do not exist, so that reading them says so. Default: where the tools write their logs.
+            even if they do not exist, and folders that cannot be listed, so that reading them says so. Default: where the tools
+            write their logs.
         environment: As for `log_patterns`. Default: that of the process.
         home: As for `log_patterns`. Default: the user's.
     """
@@ -77,7 +78,7 @@ def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | Non
 def _logs_of(path: Path) -> Iterator[Path]:
     if path.is_dir():
         files = walked(path, lambda way: not _is_read_with_session(path.joinpath(*way)), has_links=True)
-        yield from (file for file, _ in files if (file.name.endswith(SUFFIXES) or is_database(file)) and file.is_file())
+        yield from (file for file, way in files if way is None or ((file.name.endswith(SUFFIXES) or is_database(file)) and file.is_file()))
     elif not path.exists() and has_magic(str(path)):
         for match in matches(str(path)):
             yield from _logs_of(match)

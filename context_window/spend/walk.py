@@ -30,7 +30,7 @@ def matches(pattern: str) -> Iterator[Path]:
 
 
 def below(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
-    """Yield what parts of a pattern mean below a folder, whose own name is no pattern.
+    """Yield what parts of a pattern mean below a folder, whose own name is no pattern, and the folders there that this user may not list.
 
     Args:
         folder: The folder. It may be a link.
@@ -42,12 +42,14 @@ def below(folder: Path, parts: tuple[str, ...]) -> Iterator[Path]:
         return
     expressions = [None if part == ANY_FOLDERS else re.compile(translate(part)) for part in parts]
     for path, names in walked(folder, lambda names: _may_lead_on(names, expressions)):
-        if _fits(names, expressions):
+        if names is None or _fits(names, expressions):
             yield path
 
 
-def walked(folder: Path, leads_on: Callable[[list[str]], bool], *, has_links: bool = False) -> Iterator[tuple[Path, list[str]]]:
+def walked(folder: Path, leads_on: Callable[[list[str]], bool], *, has_links: bool = False) -> Iterator[tuple[Path, list[str] | None]]:
     """Yield the entries below a folder with the names on the way to them, in the order of their names.
+
+    A folder that this user may not list is yielded once more, with None: what it holds is not known.
 
     Args:
         folder: The folder. It may be a link.
@@ -65,7 +67,10 @@ def walked(folder: Path, leads_on: Callable[[list[str]], bool], *, has_links: bo
         try:
             with os.scandir(path) as entries:
                 found = sorted(entries, key=lambda entry: entry.name)
-        except OSError:  # gone meanwhile, or not for this user
+        except PermissionError:
+            yield path, None
+            continue
+        except OSError:  # gone meanwhile
             continue
         deeper: list[tuple[Path, list[str]]] = []
         for entry in found:

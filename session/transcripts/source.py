@@ -225,7 +225,9 @@ def open_file(path: Path, *, within: Path | None = None) -> IO[bytes]:
         size = os.stat(path).st_size
         return open_regular(path, buffering=min(max(size, io.DEFAULT_BUFFER_SIZE), BLOCK))
     except IsADirectoryError:
-        raise TranscriptError(path, "is a folder; pass one of the files in it") from None
+        may_list = os.access(path, os.R_OK | os.X_OK, effective_ids=os.access in os.supports_effective_ids)
+        problem = "is a folder; pass one of the files in it" if may_list else "permission denied; what the folder holds is not known"
+        raise TranscriptError(path, problem) from None
     except FileNotFoundError:
         raise TranscriptError(path, "no such file") from None
     except PermissionError:

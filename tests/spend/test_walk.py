@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from glob import glob
 from pathlib import Path
 from typing import Any
@@ -13,12 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.spend import walk
+from context_window.spend import read_ledger, walk
 from context_window.spend.discovery import find_logs
 from context_window.spend.walk import matches
 from session.errors import TranscriptError
 from session.opening import open_regular
 from session.transcripts.source import open_file
+from tests.spend.logs import answer, write
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs links and pipes")
 NAMES = st.sampled_from(["a", "b", "a.jsonl", ".h", "[x]"])
@@ -77,19 +80,35 @@ def test_a_walk_stops_at_a_number_of_entries(tmp_path: Path, monkeypatch: pytest
     assert len(list(matches(f"{tmp_path}/*.jsonl"))) == 10
 
 
-def test_a_folder_that_this_user_may_not_read_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for part in ("closed", "open"):
-        (tmp_path / part).mkdir()
-        (tmp_path / part / "log.jsonl").touch()
-    scandir = os.scandir
+@contextmanager
+def another_user() -> Iterator[None]:
+    """Be a user without rights for a while, as root can."""
+    before = os.geteuid()
+    if before == 0:
+        os.seteuid(65_534)
+    try:
+        yield
+    finally:
+        os.seteuid(before)
 
-    def refusing(path: Path) -> object:
-        if path.name == "closed":
-            raise PermissionError(13, "Permission denied")
-        return scandir(path)
 
-    monkeypatch.setattr("context_window.spend.walk.os.scandir", refusing)
-    assert [path.parent.name for path in matches(f"{tmp_path}/**/*.jsonl")] == ["open"]
+@pytest.mark.parametrize("is_named", [True, False])
+def test_what_this_user_may_not_read_is_named(is_named: bool) -> None:
+    """Whatever is in it is not silently left out of the sum."""
+    with tempfile.TemporaryDirectory() as name:
+        home = Path(name)
+        home.chmod(0o755)
+        projects = home / ".claude" / "projects"
+        logs = [write(projects / part / "log.jsonl", answer(part, 1)) for part in ("open", "closed", "file")]
+        logs[1].parent.chmod(0o700 if os.geteuid() == 0 else 0)
+        logs[2].chmod(0o600 if os.geteuid() == 0 else 0)
+        read_ledger(logs)  # imports what it needs while it may
+        with another_user():
+            ledger = read_ledger(find_logs([str(projects)] if is_named else [], environment={}, home=home))
+        logs[1].parent.chmod(0o700)
+    assert (len(ledger.requests), ledger.logs) == (1, 1)
+    assert [fault.path for fault in ledger.faults] == [str(logs[1].parent), str(logs[2])]
+    assert [fault.problem[:17] for fault in ledger.faults] == ["permission denied"] * 2
 
 
 def test_a_pipe_or_a_device_in_a_logs_place_is_not_waited_for(tmp_path: Path) -> None:
