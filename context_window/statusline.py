@@ -14,10 +14,16 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from session.opening import open_regular
+from session.plan_limits import limits_of
 from session.printable import short_name
 
-TAIL_BYTES = 512 * 1024
-"""Bytes read from the end of a transcript, at most. They hold the last dozens of requests."""
+from .user_folder import user_folder
+
+TAIL_BYTES, LONGEST_TAIL = 512 * 1024, 8 * 1024 * 1024
+"""Bytes read from the end of a transcript: they hold the last dozens of requests. Four times as many if they hold none, up to a limit."""
+TOOL = "claude_code"
+LIMITS_FILE = "limits.json"
+"""Where the plan's limits are kept."""
 STEPS_FOR_FORECAST = 4
 """Steps from one request to the next that must be known before anything is forecast."""
 REQUESTS_LOOKED_AT = 20
@@ -68,13 +74,15 @@ def status_line(status: object, *, colours: bool = False) -> str:
     lines = _last_lines(fields.get("transcript_path"))
     requests = list(_last_requests(lines))
     last = _request(window.get("current_usage")) or (requests[-1] if requests else None)
-    size = _count(window.get("context_window_size"))
-    parts = [_name(_object(fields.get("model")))]
+    model = _object(fields.get("model"))
+    size = 1_000_000 if "[1m]" in str(model.get("id")).lower() else _count(window.get("context_window_size"))
+    parts = [_name(model)]
     if last is not None:
         parts.append(_fill(last.filled, size, colours=colours))
         parts.append(f"cache {100 * last.read // last.input}%" if last.input else "")
-        parts.append(_forecast(requests, size - last.filled) if size else "")
+        parts.append(_forecast(requests, size - last.filled) if size >= last.filled else "")
     parts.append(_money(_object(fields.get("cost")).get("total_cost_usd")))
+    parts += _limits(fields.get("rate_limits"))
     parts.append(_gateway(os.environ.get("ANTHROPIC_BASE_URL", "")))
     if last is not None:
         parts.append(_resume(fields, last, lines))
@@ -90,10 +98,44 @@ def main() -> int:
     if not isinstance(status, dict):
         sys.stderr.write("context-window: statusline expects the JSON object that Claude Code passes to its status line command\n")
         return 2
+    note_limits(status.get("rate_limits"))
     line = status_line(status, colours=not os.environ.get("NO_COLOR"))
     sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()
     return 0
+
+
+def note_limits(stated: object) -> None:
+    """Keep the plan's limits for `context-window` to show: only the status line is told of them. A fault costs only that."""
+    now = datetime.now(UTC).timestamp()
+    limits = limits_of(TOOL, stated, now)
+    if limits is None:
+        return
+    try:
+        folder = user_folder()
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file, new = folder / LIMITS_FILE, folder / f"{LIMITS_FILE}.{os.getpid()}"
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "w") as out:
+            json.dump({TOOL: {"time": now, "rate_limits": stated}}, out)
+        new.replace(file)
+    except (OSError, RuntimeError, ValueError, RecursionError):
+        return
+
+
+def _limits(stated: object) -> Iterator[str]:
+    """Yield how much of each period of the plan is used: `5h 24%`, and when it is full at this pace, if it is before it begins anew."""
+    now = datetime.now(UTC).timestamp()
+    limits = limits_of(TOOL, stated, now)
+    for period in () if limits is None else limits.periods:
+        name = f"{period.minutes // 1_440}d" if period.minutes >= 1_440 else f"{period.minutes / 60:g}h"
+        full = period.full_at(now)
+        yield f"{name} {period.percent:.0f}%" + ("" if full is None else f", full {_clock(full, now)}")
+
+
+def _clock(time: float, now: float) -> str:
+    """Return a time in the machine's zone: `16:40`, on another day `Sat 16:40`."""
+    then = datetime.fromtimestamp(time)  # noqa: DTZ006 - for the eyes of this machine's user
+    return f"{then:%H:%M}" if time - now < 43_200 else f"{then:%a %H:%M}"
 
 
 def _gateway(base_url: str) -> str:
@@ -159,7 +201,7 @@ def _name(model: dict[str, Any]) -> str:
 
 
 def _fill(filled: int, size: int, *, colours: bool) -> str:
-    if not size:
+    if not size or filled > size:  # none is stated, or it is not this session's
         return _thousands(filled)
     text = f"{_thousands(filled)} of {_thousands(size)} ({filled / size:.0%})"
     if not colours or filled < WARNED_FROM * size:
@@ -200,6 +242,10 @@ def _last_requests(lines: list[bytes]) -> Iterator[StatusRequest]:
             record = _object(json.loads(line))
         except (ValueError, RecursionError):  # the first line may be cut off, the last may be half written
             continue
+        if record.get("subtype") == "compact_boundary" and not record.get("isSidechain"):
+            if after := _count(_object(record.get("compactMetadata")).get("postTokens")):
+                last_id, last = None, StatusRequest(0, 0, after, 0)  # the next prompt, before it is sent
+            continue
         message = _object(record.get("message"))
         request = _request(message.get("usage"))
         if record.get("type") != "assistant" or record.get("isSidechain") or request is None or not request.input:
@@ -217,10 +263,19 @@ def _last_lines(path: object) -> list[bytes]:
         return []
     try:
         with open_regular(path) as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
-            return file.read(TAIL_BYTES).split(b"\n")
+            end, size = file.seek(0, os.SEEK_END), TAIL_BYTES
+            while True:
+                file.seek(max(0, end - size))
+                lines = file.read(size).split(b"\n")
+                if size >= min(end, LONGEST_TAIL) or any(_request_line(line) for line in lines[1:]):
+                    return lines
+                size *= 4
     except (OSError, ValueError):
         return []
+
+
+def _request_line(line: bytes) -> bool:
+    return b'"usage"' in line and line.startswith(b"{") and line.endswith(b"}")
 
 
 def _request(usage: object) -> StatusRequest | None:

@@ -9,9 +9,12 @@ from .spend_reading import read_logs
 
 def show_overview() -> bool:
     """Show the overview of the sessions of all tools. Return False if there are none."""
+    import time
     from datetime import datetime
 
+    from ..display.limits import limit_sentences
     from ..display.overview import overview_lines
+    from ..spend.limits import stated_limits
     from ..spend.overview import overview_of
     from ..spend.tables import price_notes
 
@@ -20,8 +23,9 @@ def show_overview() -> bool:
     except BadInputError:  # there are no logs
         return False
     overview = overview_of(ledger.requests, datetime.now().astimezone().date())
+    limits = list(limit_sentences(stated_limits(ledger.limits), ledger.requests, time.time()))
     footnotes = price_notes(ledger.requests)
-    show(lambda width, glyphs: overview_lines(overview, footnotes, width, glyphs))
+    show(lambda width, glyphs: overview_lines(overview, limits, footnotes, width, glyphs))
     if ledger.faults:
         complain_of_faults(ledger, "spend --json")
     return True

@@ -35,8 +35,8 @@ Examples:
   context-window spend s3://bucket/logs --scheduler tls://10.0.0.1:8786 --parquet requests.parquet
 """
 
-GROUPINGS = ("day", "week", "month", "project", "model", "tool", "session", "agent")
-PERIODS = GROUPINGS[:3]
+GROUPINGS = ("day", "week", "month", "block", "project", "branch", "model", "tool", "session", "agent")
+PERIODS = GROUPINGS[:4]
 """Groupings by time, whose rows are in the order of time unless told otherwise."""
 SORTS: dict[str, Callable[[SpendRow], Any]] = {
     "cost": lambda row: -row.cost,
@@ -89,9 +89,7 @@ def filter_options(command: Command) -> Command:
 @click.argument("paths", nargs=-1, metavar="[PERIOD] [PATH]...", shell_complete=complete_path)
 @click.option("--by", "grouping", type=click.Choice(GROUPINGS), help="What a row sums up. [default: day; project for one day]")
 @filter_options
-@click.option(
-    "--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name for days, weeks and months, else cost]"
-)
+@click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name for times, else cost]")
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
@@ -119,6 +117,7 @@ def spend(
     Copilot CLI, Gemini CLI, opencode, pi and Cline are found where these tools write them. PERIOD is today, yesterday, week or month.
     """
     from ..spend import SpendRow, leading, parquet_of, spend_by
+    from ..spend.limits import stated_limits
     from ..spend.tables import price_notes
 
     if as_json and as_csv:
@@ -140,8 +139,9 @@ def spend(
     rows = leading(rows, top)
     if as_json:
         faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
+        limits = [each.to_dict() for each in stated_limits(ledger.limits)]
         values = {"by": grouping, "rows": [row.to_dict() for row in rows], "total": total.to_dict()}
-        say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults})
+        say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults, "limits": limits})
     elif as_csv:
         say(_csv(rows))
     elif ledger.logs:

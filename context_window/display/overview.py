@@ -13,27 +13,33 @@ from .spend import money
 
 WIDEST = 120
 SHOWN = 3
-"""Rows of each property, and causes."""
+"""Rows of each property, and causes, if there are no limits."""
+LIMITS_SHOWN = 4
 HINT = "context-window spend has all rows; timeline LOG --why explains a session; gateway -- claude saves while you work."
 
 
-def overview_lines(overview: Overview, footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the lines, none wider than `width` columns.
 
     Args:
         overview: The figures.
+        limits: Sentences on the limits of plans.
         footnotes: Sentences below the tables.
         width: Columns.
         glyphs: Characters to draw with.
     """
     width = min(width, WIDEST)
     lines = _rows("all sessions", overview.periods, width, glyphs)
+    if limits:
+        lines.append([Span(fit("limits of plans", width, glyphs), STRONG)])
+        lines += [[Span(fit(glyphs.safe(text), width, glyphs))] for text in limits[:LIMITS_SHOWN]]
+    shown = max(1, SHOWN - (len(limits) + 1) // 2)
     for name, rows in overview.groups.items():
-        if rows:
-            lines += _rows(f"{overview.scope} by {name}", rows[:SHOWN], width, glyphs, keeps_end=name == "project")
+        if len(rows) > (name == "tool"):
+            lines += _rows(f"{overview.scope} by {name}", rows[:shown], width, glyphs, keeps_end=name == "project")
     if overview.causes:
         lines.append([Span(fit(f"what was dear, {overview.scope}", width, glyphs), STRONG)])
-        for row in overview.causes[:SHOWN]:
+        for row in overview.causes[:shown]:
             cost = row.cost.quantize(Decimal("0.01"))
             text = f"${cost:,} for {row.count:,} {row.cause.value[0]}: {row.cause.value[1]}"
             lines.append([Span(fit(text, width, glyphs))])

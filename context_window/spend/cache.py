@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 from collections.abc import Callable, Mapping
 from hashlib import blake2b
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Self
 
 from session.store.paths import create_private_folder
 
+from ..user_folder import user_folder
 from .log_files import LogFile
 from .remote import is_remote
 from .rows import FORMAT, DamagedRowsError, LogRows, decode
@@ -34,27 +34,16 @@ WAIT = 2.0
 
 
 def cache_file(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
-    """Return the path of the cache: below CONTEXT_WINDOW_HOME, else in the system's folder for caches.
+    """Return the path of the cache, which is in the folder that `user_folder` returns.
 
     Args:
-        environment: The process's variables. Default: those of this process.
-        home: The user's home folder. Default: this user's.
+        environment: As for `user_folder`.
+        home: As for `user_folder`.
 
     Raises:
         RuntimeError: The user's home folder is unknown.
     """
-    environment = os.environ if environment is None else environment
-    if home_folder := environment.get("CONTEXT_WINDOW_HOME"):
-        return Path(home_folder).expanduser() / NAME
-    home = Path.home() if home is None else home
-    if sys.platform == "win32":
-        folder = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
-    elif sys.platform == "darwin":
-        folder = home / "Library" / "Caches"
-    else:  # a relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
-        cache_home = environment.get("XDG_CACHE_HOME", "")
-        folder = Path(cache_home) if Path(cache_home).is_absolute() else home / ".cache"
-    return folder / "context-window" / NAME
+    return user_folder(environment, home) / NAME
 
 
 class SpendCache:

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from itertools import chain
 
+from session.plan_limits import PlanLimits
 from session.transcripts.reported_requests import Request
 
 from .cache import SpendCache
@@ -42,12 +43,14 @@ class Ledger:
         repeated: Reports left out since another log reports the same request: forks and resumed sessions copy their past.
         logs: Number of logs read.
         faults: The logs that could not be read in full.
+        limits: The limits of plans, as each tool's logs state them last.
     """
 
     requests: tuple[Request, ...]
     repeated: int
     logs: int
     faults: tuple[LogFault, ...]
+    limits: tuple[PlanLimits, ...] = ()
 
 
 def read_ledger(
@@ -91,11 +94,14 @@ class _Entries:
         self._with_lineage: list[tuple[LogFile, LogRows]] = []
         self._reports = self._logs = 0
         self._faults: list[tuple[int, LogFault]] = []
+        self._limits: dict[str, PlanLimits] = {}
 
     def add(self, log: LogFile, rows: LogRows) -> None:
         """Add a log."""
         self._reports += len(rows.requests)
         self._logs += rows.problem is None
+        if rows.limits is not None and rows.limits > self._limits.get(rows.limits.tool, rows.limits[:1]):
+            self._limits[rows.limits.tool] = rows.limits
         if rows.lineage.thread:
             self._with_lineage.append((log, rows))
         else:
@@ -131,4 +137,5 @@ class _Entries:
         best = (entry[2:] for entry in self._best.values())
         entries = sorted(chain(best, self._without_id), key=lambda entry: entry[:2])
         faults = (fault for _, fault in sorted(self._faults, key=lambda fault: fault[0]))
-        return Ledger(tuple(entry[2] for entry in entries), self._reports - len(entries), self._logs, tuple(faults))
+        requests, limits = tuple(entry[2] for entry in entries), tuple(self._limits[tool] for tool in sorted(self._limits))
+        return Ledger(requests, self._reports - len(entries), self._logs, tuple(faults), limits)

@@ -17,7 +17,7 @@ from .tables import AMOUNTS, local_day
 
 GROUP = 50_000
 """Requests that are converted at a time."""
-TEXTS = ("id", "tool", "model", "project", "session", "agent")
+TEXTS = ("id", "tool", "model", "project", "session", "agent", "branch")
 PLACES = 15
 """Decimal places of a price."""
 SMALLEST = Decimal(1).scaleb(-PLACES)

@@ -17,16 +17,17 @@ from sys import intern
 from typing import Any
 
 from session.errors import TranscriptError
+from session.plan_limits import LimitPeriod, PlanLimits
 from session.sanitize import MAX_COUNT
 from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, read_requests
 
 from .remote import is_remote, local_copy
 
-FORMAT = 4
+FORMAT = 5
 """Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
-TEXTS = ("tool", "model", "project", "session", "agent", "speed", "tier", "region")
+TEXTS = ("tool", "model", "project", "session", "agent", "speed", "tier", "region", "branch")
 """Texts of a request that are stored once a log."""
 ID_BYTES = 16
 """Bytes of a hashed id. Two of a thousand million requests have the same hash with a chance of one in 10²⁰."""
@@ -42,6 +43,7 @@ class LogRows:
         problem: The reason why the log could not be read at all, in words; None if it could.
         lineage: The logs whose reports it may repeat.
         note: As for `ReadLog`.
+        limits: As for `ReadLog`.
     """
 
     requests: tuple[Request, ...]
@@ -49,6 +51,7 @@ class LogRows:
     problem: str | None = None
     lineage: Lineage = NO_LINEAGE
     note: str = ""
+    limits: PlanLimits | None = None
 
 
 class DamagedRowsError(Exception):
@@ -72,7 +75,9 @@ def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> byte
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
     requests = tuple(request for request in log.requests if request.total <= MAX_COUNT)
-    return encode(LogRows(requests, log.damaged_lines + len(log.requests) - len(requests), lineage=log.lineage, note=log.note))
+    return encode(
+        LogRows(requests, log.damaged_lines + len(log.requests) - len(requests), lineage=log.lineage, note=log.note, limits=log.limits)
+    )
 
 
 def encode(log: LogRows) -> bytes:
@@ -100,6 +105,7 @@ def encode(log: LogRows) -> bytes:
         for request in log.requests
     ]
     values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem, "note": log.note}
+    values["limits"] = log.limits
     values["lineage"] = [log.lineage.thread, log.lineage.start, log.lineage.parents]
     data = json.dumps(values, separators=(",", ":")).encode()
     return data if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)
@@ -116,9 +122,17 @@ def decode(data: bytes) -> LogRows:
         texts = [intern(text) for text in values["texts"]]
         requests = tuple(_request(row, texts) for row in values["requests"])
         thread, start, parents = values["lineage"]
-        return LogRows(requests, values["damaged"], values["problem"], Lineage(thread, start, tuple(parents)), values["note"])
+        lineage = Lineage(thread, start, tuple(parents))
+        return LogRows(requests, values["damaged"], values["problem"], lineage, values["note"], _limits(values["limits"]))
     except (zlib.error, ValueError, TypeError, KeyError, IndexError, InvalidOperation):
         raise DamagedRowsError from None
+
+
+def _limits(values: list[Any] | None) -> PlanLimits | None:
+    if values is None:
+        return None
+    tool, time, plan, periods = values
+    return PlanLimits(tool, time, plan, tuple(LimitPeriod(*period) for period in periods))
 
 
 def _request(row: list[Any], texts: list[str]) -> Request:

@@ -12,6 +12,7 @@ from typing import Any
 
 from session.transcripts.reported_requests import Request
 
+from .blocks import block_names
 from .money import invoice_of
 
 UNKNOWN = "(unknown)"
@@ -118,8 +119,10 @@ PROPERTIES: dict[str, Callable[[Request], str]] = {
     "tool": lambda request: request.tool,
     "session": lambda request: request.session or UNKNOWN,
     "agent": lambda request: request.agent or MAIN,
+    "branch": lambda request: request.branch or UNKNOWN,
 }
-GROUPINGS = (*DAYS, *PROPERTIES)
+BLOCK = "block"
+GROUPINGS = (*DAYS, BLOCK, *PROPERTIES)
 """Properties that `spend_by` can sum by."""
 
 
@@ -166,15 +169,20 @@ def spend_by(grouping: str, requests: Iterable[Request], *, zone: tzinfo | None 
         requests: The requests.
         zone: As for `choose`.
     """
+    requests = list(requests)
     rows: dict[str, list[Request]] = {}
-    for request in requests:
-        if grouping in DAYS:
-            day = local_day(request, zone=zone)
-            name = UNKNOWN if day is None else DAYS[grouping](day)
-        else:
-            name = PROPERTIES[grouping](request)
+    for name, request in zip(_names(grouping, requests, zone), requests, strict=True):
         rows.setdefault(name, []).append(request)
     return [sum_of(name, rows[name]) for name in sorted(rows)]
+
+
+def _names(grouping: str, requests: Sequence[Request], zone: tzinfo | None) -> list[str]:
+    if grouping == BLOCK:
+        return block_names(requests, zone, UNKNOWN)
+    if grouping not in DAYS:
+        return [PROPERTIES[grouping](request) for request in requests]
+    days = (local_day(request, zone=zone) for request in requests)
+    return [UNKNOWN if day is None else DAYS[grouping](day) for day in days]
 
 
 def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:

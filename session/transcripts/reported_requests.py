@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from session.errors import TranscriptError
+from session.plan_limits import PlanLimits
 from session.units import is_answer
 
 from .detect import EXAMINED_MAX, FORMATS, read_account
@@ -47,12 +48,14 @@ class ReadLog:
             looks whole and has nothing to do with usage: it is not parsed.
         lineage: The logs whose reports it may repeat.
         note: A sentence on usage that it does not report, or not by request; empty if there is none.
+        limits: The limits of the user's plan, as it states them last; None if it does not.
     """
 
     requests: tuple[Request, ...]
     damaged_lines: int
     lineage: Lineage = NO_LINEAGE
     note: str = ""
+    limits: PlanLimits | None = None
 
 
 def each_once(reports: Iterable[Request]) -> list[Request]:
@@ -107,7 +110,8 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         raise TranscriptError(source.path, "no log of a known format found")
     if not reports and _has_answers(source.path):
         raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
-    return ReadLog(tuple(each_once(reports)), damaged, getattr(reader, "lineage", NO_LINEAGE), getattr(reader, "note", ""))
+    own = {name: getattr(reader, name) for name in ("lineage", "note", "limits") if hasattr(reader, name)}
+    return ReadLog(tuple(each_once(reports)), damaged, **own)
 
 
 def _has_answers(path: Path) -> bool:

@@ -11,6 +11,8 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from typing import Protocol, TypedDict
 
+from session.plan_limits import PlanLimits, limits_of
+
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
 from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
@@ -43,6 +45,7 @@ class Request:
         region: The region that inference was limited to, such as `us`; empty if it was not.
         searches: Web searches that the provider ran and charges for.
         largest_prompt: Tokens of the largest prompt, if the answer took several; 0 if it took one. Prices can rise with it.
+        branch: The branch of the repository on which the assistant worked; empty if the log does not tell.
     """
 
     id: str
@@ -64,6 +67,7 @@ class Request:
     region: str = ""
     searches: int = 0
     largest_prompt: int = 0
+    branch: str = ""
 
     @property
     def prompt(self) -> int:
@@ -148,15 +152,21 @@ class ClaudeCodeReader:
             text_at(value, "cwd"),
             text_at(value, "sessionId"),
             agent,
+            branch=text_at(value, "gitBranch"),
         )
         yield from invoiced(request, usage, dollars(line.get("costUSD")))
 
 
 class CodexReader:
-    """Codex reports the last request and the total so far. A report with the total of the one before it repeats that one."""
+    """Codex reports the last request and the total so far. A report with the total of the one before it repeats that one.
+
+    Attributes:
+        limits: The limits of the user's plan, as they were stated last; None if they were not.
+    """
 
     def __init__(self) -> None:
-        self._session = self._agent = self._model = self._project = ""
+        self._session = self._agent = self._model = self._project = self._branch = ""
+        self.limits: PlanLimits | None = None
         self._counts: Counter[str] = Counter()
         self.lineage = Lineage()
         self._total: object = None
@@ -175,6 +185,9 @@ class CodexReader:
         elif kind == "session_meta":  # of a log that this one repeats
             self.lineage = self.lineage.after(text_at(payload, "id"), text_at(payload, "forked_from_id"))
         self._project = self._project or text_at(payload, "cwd")
+        self._branch = self._branch or text_at(object_at(payload, "git"), "branch")
+        if kind == "event_msg" and "rate_limits" in payload:
+            self.limits = limits_of(codex.NAME, payload["rate_limits"], seconds(value.get("timestamp"))) or self.limits
         if kind == "turn_context":
             self._model = text_at(payload, "model") or self._model
         info = object_at(payload, "info")
@@ -200,6 +213,7 @@ class CodexReader:
             self._agent,
             **amounts_of(counts),
             reasoning=count_at(last, "reasoning_output_tokens"),
+            branch=self._branch,
         )
 
 

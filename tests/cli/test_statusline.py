@@ -86,7 +86,7 @@ def test_repeated_lines_sub_agents_and_damaged_lines_do_not_count(tmp_path: Path
 
 
 def test_only_the_end_of_a_long_transcript_is_read(tmp_path: Path) -> None:
-    lines = [json.dumps({"type": "user", "message": {"content": "x" * 1_000}})] * 1_000 + [answer("m", usage(5_000))]
+    lines = [json.dumps({"type": "user", "message": {"content": "x" * 1_000}})] * 10_000 + [answer("m", usage(5_000))]
     assert status_line({"transcript_path": transcript(tmp_path, lines)}) == "5k · cache 100%"
     assert status_line({"transcript_path": transcript(tmp_path, lines[::-1])}) == "no request yet"
 
@@ -192,3 +192,46 @@ def test_an_integer_of_400_digits_is_left_out(tmp_path: Path) -> None:
     path = transcript(tmp_path, [answer("m", usage(huge))])
     line = status_line({"context_window": window, "cost": {"total_cost_usd": huge}, "transcript_path": path})
     assert line == status_line({"context_window": {"current_usage": usage(0)}})
+
+
+def test_the_plan_s_limits_are_shown(tmp_path: Path) -> None:
+    """Of Claude Code since 2.1.80: used so far, and when it is full at this pace if it is before it begins anew."""
+    now = datetime.now(UTC).timestamp()
+    limits = {
+        "five_hour": {"used_percentage": 23.5, "resets_at": now + 9_000},
+        "seven_day": {"used_percentage": 90, "resets_at": now + 300_000},
+    }
+    line = status_line({"rate_limits": limits})
+    assert re.fullmatch(r"5h 24% · 7d 90%, full (?:\w{3} )?\d\d:\d\d", line)
+    home = tmp_path / "home"
+    result = run(json.dumps({"rate_limits": limits}), CONTEXT_WINDOW_HOME=str(home))
+    assert result.stdout.decode() == f"{line}\n"
+    assert json.loads((home / "limits.json").read_bytes())["claude_code"]["rate_limits"] == limits
+    assert status_line({"rate_limits": {"five_hour": {"used_percentage": "much"}}}) == "no request yet"
+
+
+def test_after_a_compaction_its_size_is_shown(tmp_path: Path) -> None:
+    """The newest usage is that of before it: it would show a window that is no longer full."""
+    lines = [
+        answer("m", usage(140_000)),
+        json.dumps({"type": "system", "subtype": "compact_boundary", "compactMetadata": {"postTokens": 28_000}}),
+    ]
+    window = {"context_window_size": 200_000, "current_usage": None}
+    assert status_line({"context_window": window, "transcript_path": transcript(tmp_path, lines)}).startswith("28k of 200k (14%)")
+    lines.append(answer("n", usage(30_000)))
+    assert status_line({"context_window": window, "transcript_path": transcript(tmp_path, lines)}).startswith("30k of 200k (15%)")
+
+
+def test_a_window_that_cannot_be_right_is_not_shown() -> None:
+    """200,000 is stated in a session of a million tokens."""
+    window = {"context_window_size": 200_000, "current_usage": usage(260_000)}
+    assert status_line({"context_window": window}) == "260k · cache 100%"
+    assert (
+        status_line({"context_window": window, "model": {"id": "claude-opus-5[1m]"}}) == "claude-opus-5[1m] · 260k of 1M (26%) · cache 100%"
+    )
+
+
+@pytest.mark.parametrize("size", [700_000, 3_000_000])
+def test_a_long_last_line_does_not_hide_the_requests(size: int, tmp_path: Path) -> None:
+    lines = [answer("m", usage(5_000)), json.dumps({"type": "user", "message": {"content": "x" * size}})]
+    assert status_line({"transcript_path": transcript(tmp_path, lines)}) == "5k · cache 100%"

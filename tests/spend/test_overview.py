@@ -64,10 +64,10 @@ def test_the_sums_are_those_of_spend_and_causes_cost_no_more(requests: list[Requ
     assert sum((row.cost for row in overview.causes), Decimal(0)) <= scope.cost
 
 
-@given(REQUESTS, st.integers(40, 140))
-def test_it_is_one_screen(requests: list[Request], width: int) -> None:
+@given(REQUESTS, st.integers(40, 140), st.sampled_from([[], ["Codex, 5 hours: 12 %\x1b[2J" + "x" * 90], ["Codex", "Claude Code"] * 2]))
+def test_it_is_one_screen(requests: list[Request], width: int, limits: list[str]) -> None:
     """At most 24 lines, none wider than the terminal, no control character of a project's name."""
-    lines = overview_lines(overview_of(requests, TODAY), ["A footnote."], width, glyphs_for("utf-8"))
+    lines = overview_lines(overview_of(requests, TODAY), limits, ["A footnote."], width, glyphs_for("utf-8"))
     assert len(lines) <= 24 or width < 80
     assert all(line_width(line) <= width for line in lines)
     assert "\x1b" not in "".join(span.text for line in lines for span in line)

@@ -1,0 +1,59 @@
+"""The limits of plans, a sentence for each period."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime, tzinfo
+
+from session.plan_limits import LimitPeriod, PlanLimits
+from session.transcripts.reported_requests import Request
+
+from ..spend.limits import most_used_by
+
+OLD = 900
+"""Seconds after which the time of a figure is said."""
+WORTH_NAMING = 0.5
+"""A project is named that used this part of a period."""
+NAMES = {"claude_code": "Claude Code", "codex": "Codex"}
+
+
+def limit_sentences(plans: Iterable[PlanLimits], requests: Sequence[Request], now: float, zone: tzinfo | None = None) -> Iterator[str]:
+    """Yield a sentence for each period of each plan.
+
+    Args:
+        plans: The limits of each tool.
+        requests: All requests, for what used them.
+        now: Unix seconds.
+        zone: The time zone of the times. Default: the machine's.
+    """
+    for plan in plans:
+        name = NAMES.get(plan.tool, plan.tool) + (f" ({plan.plan})" if plan.plan else "")
+        for period in plan.periods:
+            if period.resets is not None and now - period.resets > 60 * period.minutes:
+                continue  # a whole period has passed since, of which nothing is known
+            yield f"{name}, {_length(period.minutes)}: {period.percent:.0f} %{_prospect(plan, period, requests, now, zone)}"
+
+
+def _prospect(plan: PlanLimits, period: LimitPeriod, requests: Sequence[Request], now: float, zone: tzinfo | None) -> str:
+    said = f" at {_clock(plan.time, now, zone)}" if now - plan.time > OLD else ""
+    if period.resets is None:
+        return said
+    if period.resets <= now:
+        return f"{said}, reset since"
+    full, reset = period.full_at(plan.time), _clock(period.resets, now, zone)
+    text = f"{said}, resets {reset}, not full before" if full is None else f"{said}, full {_clock(full, now, zone)}, resets {reset}"
+    project, part = most_used_by(plan, period, requests) or ("", 0.0)
+    folder = project.replace("\\", "/").rstrip("/").rpartition("/")[2] or project
+    return f"{text}; {part:.0%} of it in {folder}" if part >= WORTH_NAMING else text
+
+
+def _length(minutes: int) -> str:
+    return f"{minutes // 1_440} days" if minutes % 1_440 == 0 else f"{minutes / 60:g} hours"
+
+
+def _clock(time: float, now: float, zone: tzinfo | None) -> str:
+    """Return a time: `16:40`, within a week `Sat 16:40`, else with the day."""
+    then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)
+    if then.date() == today.date():
+        return f"{then:%H:%M}"
+    return f"{then:%a %H:%M}" if abs(time - now) < 518_400 else f"{then:%Y-%m-%d %H:%M}"

@@ -1,0 +1,32 @@
+"""`user_folder`: where we keep what can be made again. Imports next to nothing, since the status line needs it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+
+def user_folder(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
+    """Return the folder: CONTEXT_WINDOW_HOME, else ours in the system's folder for caches.
+
+    Args:
+        environment: The process's variables. Default: those of this process.
+        home: The user's home folder. Default: this user's.
+
+    Raises:
+        RuntimeError: The user's home folder is unknown.
+    """
+    environment = os.environ if environment is None else environment
+    if home_folder := environment.get("CONTEXT_WINDOW_HOME"):
+        return Path(home_folder).expanduser()
+    home = Path.home() if home is None else home
+    if sys.platform == "win32":
+        folder = Path(environment.get("LOCALAPPDATA") or home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        folder = home / "Library" / "Caches"
+    else:  # a relative path is to be ignored: https://specifications.freedesktop.org/basedir-spec/latest/
+        cache_home = environment.get("XDG_CACHE_HOME", "")
+        folder = Path(cache_home) if Path(cache_home).is_absolute() else home / ".cache"
+    return folder / "context-window"

@@ -1,0 +1,92 @@
+"""What a plan's limits say: how much of each period is used, when it begins anew, and when it is full at this pace.
+
+Codex writes them into its logs, and Claude Code passes them to its status line. They are stated, never guessed. Imports next to nothing,
+since the status line needs it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+PERIODS = {"five_hour": 300, "seven_day": 10_080}
+"""Minutes of the periods that Claude Code names."""
+LATEST = 32_503_680_000.0
+"""Unix seconds of the year 3000: no later time is one."""
+MINUTES_MAX = 366 * 24 * 60
+
+
+class LimitPeriod(NamedTuple):
+    """One period of a plan.
+
+    Attributes:
+        minutes: Its length.
+        percent: Used part, from 0; above 100 where a plan allows more.
+        resets: Unix seconds at which it begins anew; None if that is not stated.
+    """
+
+    minutes: int
+    percent: float
+    resets: float | None
+
+    def full_at(self, time: float) -> float | None:
+        """Return the Unix seconds at which it is full if it goes on as since its beginning; None if it begins anew before, or is unused.
+
+        Args:
+            time: Unix seconds at which `percent` was stated.
+        """
+        if self.percent >= 100:
+            return time
+        if self.resets is None or self.percent <= 0:
+            return None
+        passed = time - (self.resets - 60 * self.minutes)
+        full = time + passed * (100 - self.percent) / self.percent
+        return full if passed > 0 and full < self.resets else None
+
+
+class PlanLimits(NamedTuple):
+    """The limits of a plan at one time.
+
+    Attributes:
+        tool: The assistant that stated them, such as `codex`.
+        time: Unix seconds at which it did.
+        plan: The plan's name; empty if it is not stated.
+        periods: The periods, the shortest first.
+    """
+
+    tool: str
+    time: float
+    plan: str
+    periods: tuple[LimitPeriod, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the limits as JSON values."""
+        return {**self._asdict(), "periods": [period._asdict() for period in self.periods]}
+
+
+def limits_of(tool: str, stated: object, time: float | None) -> PlanLimits | None:
+    """Return the limits in a `rate_limits` object of Codex or of Claude Code; None if it states none that can be used.
+
+    Args:
+        tool: Whose it is.
+        stated: The object.
+        time: Unix seconds at which it was stated.
+    """
+    if not isinstance(stated, Mapping) or time is None or not 0 <= time < LATEST:
+        return None
+    periods = sorted(period for name, value in stated.items() if (period := _period(name, value)) is not None)
+    plan = stated.get("plan_type")
+    return PlanLimits(tool, time, plan[:20] if isinstance(plan, str) else "", tuple(periods)) if periods else None
+
+
+def _period(name: object, value: Any) -> LimitPeriod | None:
+    if not isinstance(value, Mapping):
+        return None
+    minutes = _number(value.get("window_minutes", PERIODS.get(name) if isinstance(name, str) else None), MINUTES_MAX)
+    percent = _number(value.get("used_percent", value.get("used_percentage")), 1_000)
+    resets = _number(value.get("resets_at", value.get("reset_at")), LATEST)
+    return None if percent is None or not minutes else LimitPeriod(int(minutes), percent, resets)
+
+
+def _number(value: object, most: float) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most else None

@@ -1,0 +1,65 @@
+"""Limits of plans are those that a tool states, whatever else it writes, and their pace is that since the period began."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from session.plan_limits import LATEST, LimitPeriod, PlanLimits, limits_of
+
+CODEX = {
+    "limit_id": "codex",
+    "primary": {"used_percent": 12.0, "window_minutes": 300, "resets_at": 1782494662},
+    "secondary": {"used_percent": 17.0, "window_minutes": 10080, "resets_at": 1782708127},
+    "credits": None,
+    "plan_type": "pro",
+}
+CLAUDE = {"five_hour": {"used_percentage": 23.5, "resets_at": 1738425600}, "seven_day": {"used_percentage": 41.2, "resets_at": 1738857600}}
+
+
+def test_both_forms_are_read() -> None:
+    periods = LimitPeriod(300, 12.0, 1782494662), LimitPeriod(10_080, 17.0, 1782708127)
+    assert limits_of("codex", CODEX, 5.0) == PlanLimits("codex", 5.0, "pro", periods)
+    periods = LimitPeriod(300, 23.5, 1738425600), LimitPeriod(10_080, 41.2, 1738857600)
+    assert limits_of("claude_code", CLAUDE, 5.0) == PlanLimits("claude_code", 5.0, "", periods)
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(10**400)
+PERIOD = st.dictionaries(st.sampled_from(["used_percent", "used_percentage", "window_minutes", "resets_at", "reset_at"]), VALUES)
+
+
+@given(st.dictionaries(st.sampled_from(["primary", "secondary", "five_hour", "plan_type", "x"]), PERIOD | VALUES) | VALUES, VALUES)
+def test_anything_else_is_left_out(stated: object, time: object) -> None:
+    """never a wrong figure: a period has a length, a part from 0 to 1,000 %, and a time that a clock can show"""
+    limits = limits_of("codex", stated, time if isinstance(time, float | int) else None)
+    for period in () if limits is None else limits.periods:
+        assert period.minutes > 0
+        assert 0 <= period.percent <= 1_000
+        assert period.resets is None or 0 <= period.resets <= LATEST
+    if limits is not None:
+        assert limits.periods
+        json.dumps(limits.to_dict(), allow_nan=False)
+
+
+@given(st.integers(1, 400), st.integers(0, 120), st.floats(0.01, 0.999))
+def test_the_pace_is_that_since_the_period_began(minutes: int, percent: int, passed: float) -> None:
+    """A slow twin goes on minute by minute at the same rate."""
+    period = LimitPeriod(minutes, float(percent), 60.0 * minutes)
+    now = passed * 60 * minutes
+    used, time, rate = float(percent), now, percent / now
+    while used < 100 and time < 60 * minutes:
+        used, time = used + rate, time + 1
+    full = period.full_at(now)
+    if full is None:
+        assert used < 100 + 2 * rate
+    else:
+        assert abs(full - time) <= 2
+        assert full < 60 * minutes or percent >= 100
+
+
+@pytest.mark.parametrize("resets", [None, -5.0])
+def test_without_a_reset_there_is_no_pace(resets: float | None) -> None:
+    assert LimitPeriod(300, 50.0, resets).full_at(1.0) is None

@@ -1,0 +1,171 @@
+"""Limits of plans and blocks of five hours: from logs, from the status line, through the cache, and on the screen."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window.display.limits import limit_sentences
+from context_window.spend import SpendCache, cache_file, read_ledger, spend_by
+from context_window.spend.limits import most_used_by, stated_limits
+from context_window.spend.tables import UNKNOWN
+from context_window.statusline import LIMITS_FILE, note_limits
+from session.plan_limits import LimitPeriod, PlanLimits
+from session.transcripts.reported_requests import Request
+from tests.session.test_plan_limits import CLAUDE, CODEX
+from tests.spend.logs import answer, write
+from tests.support.shell import Shell
+
+HOUR = 3_600.0
+
+
+def codex_log(path: Path, time: str, limits: object, tokens: int = 10) -> Path:
+    usage = {"input_tokens": tokens, "cached_input_tokens": 0, "output_tokens": 1, "total_tokens": tokens + 1}
+    return write(
+        path,
+        {"timestamp": time, "type": "session_meta", "payload": {"id": path.stem, "cwd": "/home/me/shop", "git": {"branch": "fix/tea"}}},
+        {"timestamp": time, "type": "turn_context", "payload": {"model": "gpt-5"}},
+        {
+            "timestamp": time,
+            "type": "event_msg",
+            "payload": {
+                "type": "token_count",
+                "info": {"total_token_usage": usage, "last_token_usage": usage},
+                "rate_limits": limits,
+            },
+        },
+    )
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CONTEXT_WINDOW_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.usefixtures("home")
+def test_the_newest_limits_of_a_tool_stand(tmp_path: Path) -> None:
+    """whatever the order of the logs, and from the cache as from the logs"""
+    later = CODEX | {"primary": {"used_percent": 80.0, "window_minutes": 300, "resets_at": 1782494662}}
+    paths = [
+        codex_log(tmp_path / "b.jsonl", "2026-06-26T13:00:00Z", later),
+        codex_log(tmp_path / "a.jsonl", "2026-06-26T11:00:00Z", CODEX),
+        codex_log(tmp_path / "c.jsonl", "2026-06-26T14:00:00Z", None),
+    ]
+    for order in (paths, paths[::-1]):
+        with SpendCache(cache_file()) as cache:
+            (limits,) = read_ledger(order, cache=cache).limits
+        assert (limits.tool, limits.plan, limits.periods[0].percent) == ("codex", "pro", 80.0)
+
+
+def test_the_status_line_keeps_what_only_it_is_told(home: Path) -> None:
+    note_limits(CLAUDE)
+    note_limits(None)
+    note_limits({"five_hour": "much"})
+    (limits,) = stated_limits(())
+    assert limits.periods == (LimitPeriod(300, 23.5, 1738425600), LimitPeriod(10_080, 41.2, 1738857600))
+    assert [path.name for path in home.iterdir()] == [LIMITS_FILE]
+    assert (home / LIMITS_FILE).stat().st_mode & 0o777 == 0o600
+    older = PlanLimits("claude_code", 1.0, "", (LimitPeriod(300, 1.0, None),))
+    assert stated_limits([older]) == [limits]
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"claude_code": 3}', b'{"x": {"time": "a"}}', b"[" * 100_000, b"\xff"])
+def test_a_damaged_file_states_nothing(home: Path, content: bytes) -> None:
+    home.mkdir()
+    (home / LIMITS_FILE).write_bytes(content)
+    assert stated_limits(()) == []
+
+
+def test_a_folder_that_cannot_be_written_costs_only_the_limits(home: Path) -> None:
+    home.write_text("a file")
+    note_limits(CLAUDE)
+    assert home.read_text() == "a file"
+    assert stated_limits(()) == []
+
+
+def test_what_used_a_period_is_named() -> None:
+    limits = PlanLimits("codex", 4 * HOUR, "", (LimitPeriod(300, 10.0, 5 * HOUR),))
+    requests = [
+        Request("", time, tool, "gpt-5", project, "s", input_tokens=tokens)
+        for time, tool, project, tokens in [
+            (1.0, "codex", "/a/shop", 6_000),
+            (2.0, "codex", "/a/tea", 4_000),
+            (3.0, "claude_code", "/a/tea", 90_000),
+            (6 * HOUR, "codex", "/a/tea", 90_000),
+            (-1.0, "codex", "/a/tea", 90_000),
+        ]
+    ]
+    project, part = most_used_by(limits, limits.periods[0], requests) or ("", 0)
+    assert (project, round(part, 2)) == ("/a/shop", 0.6)
+    (sentence,) = limit_sentences([limits], requests, 4 * HOUR + 60, UTC)
+    assert sentence == "Codex, 5 hours: 10 %, resets 05:00, not full before; 60% of it in shop"
+
+
+def test_the_sentences_say_when_it_is_full() -> None:
+    periods = LimitPeriod(300, 80.0, 5 * HOUR), LimitPeriod(10_080, 5.0, 90 * HOUR)
+    limits = [PlanLimits("codex", 3 * HOUR, "pro", periods)]
+    first, second = limit_sentences(limits, [], 3 * HOUR, UTC)
+    assert first == "Codex (pro), 5 hours: 80 %, full 03:45, resets 05:00"
+    assert second == "Codex (pro), 7 days: 5 %, resets Sun 18:00, not full before"
+    first, _ = limit_sentences(limits, [], 6 * HOUR, UTC)
+    assert first == "Codex (pro), 5 hours: 80 % at 03:00, reset since"
+    assert len(list(limit_sentences(limits, [], 11 * HOUR, UTC))) == 1  # a whole period has passed since
+
+
+def test_the_screen_and_json_have_them(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shell = Shell(capsys, monkeypatch)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("CODEX_HOME", str(tmp_path / ".codex"))
+    now = datetime.now(UTC)
+    limits = CODEX | {"primary": {"used_percent": 12.0, "window_minutes": 300, "resets_at": int(now.timestamp()) + 9_000}}
+    codex_log(tmp_path / ".codex" / "sessions" / "a.jsonl", now.isoformat(), limits)
+    out = shell()[1]
+    assert "limits of plans\nCodex (pro), 5 hours: 12 %, resets " in out
+    assert json.loads(shell("spend", "--json")[1])["limits"][0]["periods"][0]["percent"] == 12.0
+    (row,) = json.loads(shell("spend", "--json", "--by", "branch")[1])["rows"]
+    assert row["name"] == "fix/tea"
+    assert home.exists()
+
+
+REQUESTS = st.lists(
+    st.builds(
+        Request,
+        st.just(""),
+        st.none() | st.floats(0, 60 * HOUR),
+        st.sampled_from(("codex", "claude_code")),
+        st.just("gpt-5"),
+        st.just("/p"),
+        st.just("s"),
+        input_tokens=st.integers(1, 9),
+    ),
+    max_size=12,
+)
+
+
+@given(REQUESTS)
+def test_blocks_are_five_hours_from_the_hour_of_their_first_request(requests: list[Request]) -> None:
+    """the slow twin takes the oldest request that is left, and all of its tool in the five hours from its hour"""
+    expected: dict[str, int] = {}
+    for tool in ("codex", "claude_code"):
+        left = [request for request in requests if request.tool == tool and request.time is not None]
+        while left:
+            start = min(request.time or 0 for request in left) // HOUR * HOUR
+            inside = [request for request in left if (request.time or 0) < start + 5 * HOUR]
+            left = [request for request in left if request not in inside]
+            expected[f"{datetime.fromtimestamp(start, UTC):%Y-%m-%d %H:%M} {tool}"] = sum(request.total for request in inside)
+    if unknown := [request for request in requests if request.time is None]:
+        expected[UNKNOWN] = sum(request.total for request in unknown)
+    assert {row.name: row.total for row in spend_by("block", requests, zone=UTC)} == expected
+
+
+def test_a_branch_is_that_of_the_log(tmp_path: Path) -> None:
+    log = write(tmp_path / "a.jsonl", answer("m", 1, gitBranch="main"), answer("n", 1))
+    assert {row.name: row.requests for row in spend_by("branch", read_ledger([log]).requests)} == {"main": 1, UNKNOWN: 1}
