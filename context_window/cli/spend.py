@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -16,10 +16,11 @@ from ..printable import printable
 from .days import PERIODS as NAMED_PERIODS
 from .days import Day, day_named, today_in, zone_named
 from .newest import complete_path
-from .options import Command
+from .options import Command, TokenBudget
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
+from .spend_within import Within, dicts, within_window
 
 if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
@@ -31,6 +32,7 @@ Examples:
   context-window spend week
   context-window spend --by model --since yesterday
   context-window spend ~/.codex/sessions --by session --sort cost --top 10
+  context-window spend month --what-if auto
   context-window spend --by month --csv > months.csv
   context-window spend s3://bucket/logs --scheduler tls://10.0.0.1:8786 --parquet requests.parquet
 """
@@ -90,6 +92,9 @@ def filter_options(command: Command) -> Command:
 @click.option("--by", "grouping", type=click.Choice(GROUPINGS), help="What a row sums up. [default: day; project for one day]")
 @filter_options
 @click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name for times, else cost]")
+@click.option(
+    "--what-if", "window", type=TokenBudget(min=1), metavar="N|auto", help="Also estimate what it would have cost within a window."
+)
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
@@ -99,6 +104,7 @@ def spend(
     paths: tuple[str, ...],
     grouping: str | None,
     sort: str | None,
+    window: int | Literal["auto"] | None,
     top: int | None,
     zone: tzinfo | None,
     as_json: bool,
@@ -137,15 +143,16 @@ def spend(
     rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
     total = reduce(SpendRow.plus, rows, SpendRow("total"))
     rows = leading(rows, top)
+    within = None if window is None else within_window(window, grouping, requests, rows, zone)
     if as_json:
         faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
         limits = [each.to_dict() for each in stated_limits(ledger.limits)]
-        values = {"by": grouping, "rows": [row.to_dict() for row in rows], "total": total.to_dict()}
+        values = {"by": grouping, "rows": dicts(rows, within), "total": dicts([total], within)[0]}
         say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults, "limits": limits})
     elif as_csv:
-        say(_csv(rows))
+        say(_csv(dicts(rows, within)))
     elif ledger.logs:
-        _show(grouping, rows, total, ledger, price_notes(requests))
+        _show(grouping, rows, total, ledger, [*(() if within is None else [within.note]), *price_notes(requests)], within)
     if ledger.faults and not as_json:
         complain_of_faults(ledger)
     if paths and not ledger.logs:
@@ -159,7 +166,7 @@ def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
     return Target(name, paths, force=force)
 
 
-def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger, notes: Sequence[str]) -> None:
+def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger, notes: Sequence[str], within: Within | None) -> None:
     from ..display.spend import spend_lines
 
     footnotes = []
@@ -172,17 +179,17 @@ def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledg
             "1 request is in several logs and was" if ledger.repeated == 1 else f"{ledger.repeated:,} reports repeat other logs and were"
         )
         footnotes.append(f"{repeated} {'counted once' if ledger.repeated == 1 else 'left out'}.")
-    show(lambda width, glyphs: spend_lines(grouping, rows, total, footnotes, width, glyphs))
+    more = None if within is None else (within.head, [within.costs[row.name] for row in (*rows, total)])
+    show(lambda width, glyphs: spend_lines(grouping, rows, total, footnotes, width, glyphs, more))
 
 
-def _csv(rows: Sequence[SpendRow]) -> str:
+def _csv(values: Sequence[dict[str, Any]]) -> str:
     """Return the rows as CSV. A text that a spreadsheet would run as a formula gets an apostrophe."""
     from ..spend import SpendRow
 
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    values = [row.to_dict() for row in rows]
-    writer.writerow(SpendRow("").to_dict())
+    writer.writerow(values[0] if values else SpendRow("").to_dict())
     for row in values:
         name = printable(row["name"])  # one line, and nothing that a terminal would execute
         row["name"] = f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name

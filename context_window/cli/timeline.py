@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from .newest import chosen_paths, complete_path, last_option
-from .options import READABLE_FORMATS, CommandOptions, max_tokens_option, model_option, read_files_option, session_option
+from .options import READABLE_FORMATS, CommandOptions, max_tokens_option, model_option, read_files_option, session_option, strategy_option
 from .output import clear_screen, say, say_values, show
 from .progress import count_with_bar, progress_bar
 from .watch import LiveSession, watch, watch_option
@@ -24,7 +24,7 @@ EPILOG = """\b
 Examples:
   context-window timeline
   context-window timeline session.jsonl --watch
-  context-window timeline session.jsonl --why --max-tokens 80000
+  context-window timeline session.jsonl --why --max-tokens auto
   context-window timeline session.jsonl --json | jq '.points[] | [.number, .total, .cost_usd]'
 """
 
@@ -32,11 +32,15 @@ Examples:
 @click.command(epilog=READABLE_FORMATS + EPILOG)
 @click.argument("path", required=False, shell_complete=complete_path)
 @max_tokens_option
+@strategy_option("extract")
 @model_option
 @session_option
 @read_files_option
 @click.option(
-    "--why", "wants_why", is_flag=True, help="Explain the money: by category, tool and item, and what --max-tokens would have saved."
+    "--why",
+    "wants_why",
+    is_flag=True,
+    help="Explain the money: by category, tool and item, and what a window (--max-tokens N or auto) would have saved.",
 )
 @last_option
 @watch_option

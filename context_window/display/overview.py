@@ -15,7 +15,9 @@ WIDEST = 120
 SHOWN = 3
 """Rows of each property, and causes, if there are no limits."""
 LIMITS_SHOWN = 4
-HINT = "context-window spend has all rows; timeline LOG --why explains a session; gateway -- claude saves while you work."
+HINT = "context-window spend has all rows; timeline LOG --why explains a session; gateway -- claude {saves}."
+WORTH_SAYING = Decimal("0.01")
+"""Saved US dollars."""
 
 
 def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
@@ -43,7 +45,9 @@ def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequenc
             cost = row.cost.quantize(Decimal("0.01"))
             text = f"${cost:,} for {row.count:,} {row.cause.value[0]}: {row.cause.value[1]}"
             lines.append([Span(fit(text, width, glyphs))])
-    return [*lines, *paragraphs([*footnotes, HINT], width, glyphs)]
+    saved = overview.saved.quantize(WORTH_SAYING)
+    hint = HINT.format(saves=f"would have saved some ${saved:,}, {overview.scope}" if saved >= WORTH_SAYING else "saves while you work")
+    return [*lines, *paragraphs([*footnotes, hint], width, glyphs)]
 
 
 def _rows(head: str, rows: Sequence[SpendRow], width: int, glyphs: Glyphs, *, keeps_end: bool = False) -> list[Line]:

@@ -12,11 +12,20 @@ from .lines import Column, Line, Span, paragraphs, table
 WIDEST = 120
 """Maximum width in columns."""
 
+CENT = Decimal("0.01")
 PARTS = ("input", "cache read", "cache write", "output")
 """The columns that add up to the total."""
 
 
-def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, footnotes: Sequence[str], width: int, glyphs: Glyphs) -> list[Line]:
+def spend_lines(
+    title: str,
+    rows: Sequence[SpendRow],
+    total: SpendRow,
+    footnotes: Sequence[str],
+    width: int,
+    glyphs: Glyphs,
+    more: tuple[str, Sequence[Decimal]] | None = None,
+) -> list[Line]:
     """Return the lines of the table, none wider than `width` columns.
 
     Args:
@@ -26,6 +35,7 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, footnotes
         footnotes: Sentences below the table.
         width: Columns.
         glyphs: Characters to draw with.
+        more: The head and the US dollars of one more column, the last for the total.
     """
     width = min(width, WIDEST)
     rows_and_total = [*rows, total]
@@ -43,6 +53,8 @@ def spend_lines(title: str, rows: Sequence[SpendRow], total: SpendRow, footnotes
     for head, (numbers, priority) in amounts.items():
         columns.append(Column(head, [Span(f"{number:,}") for number in numbers], priority=priority))
     columns.append(Column("US dollars", [Span(money(row)) for row in rows_and_total]))
+    if more is not None:
+        columns.append(Column(more[0], [Span(f"{cost.quantize(CENT):,}") for cost in more[1]]))
     lines = table(columns, width, glyphs)
     heads = "".join(span.text for span in lines[0])
     hidden = [head for head in PARTS if head not in heads and any(amounts[head][0])]
@@ -55,4 +67,4 @@ def money(row: SpendRow) -> str:
     """Return the price of a row in cents, with `+` if prices of its requests are unknown and `±` if two price lists differ."""
     if row.known_cost is None:
         return "unknown"
-    return f"{row.known_cost.quantize(Decimal('0.01')):,}{'+' if row.unpriced else ''}{'±' if row.disputed else ''}"
+    return f"{row.known_cost.quantize(CENT):,}{'+' if row.unpriced else ''}{'±' if row.disputed else ''}"

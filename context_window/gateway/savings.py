@@ -10,7 +10,8 @@ from session.transcripts.reported_requests import Request
 
 from ..models import describe_model
 from ..spend.money import cost_of
-from .unmanaged import Cost, LeftOut, is_cached, kind_of_new, prompt_tokens, with_new
+from ..spend.new_tokens import kind_of_new, with_new
+from .unmanaged import Cost, LeftOut, is_cached, prompt_tokens
 
 COMPACTED, SUMMARY = 10_000, 2_000
 """Tokens that a client's compaction leaves besides the first request's, and those of the summary that it pays for."""

@@ -14,16 +14,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from decimal import Decimal
-from typing import Literal, TypeAlias
 
 from session.transcripts.reported_requests import Request
 
 from ..models import describe_model
 from ..spend.breaks import cached_prefix, is_outlived
 from ..spend.money import cost_of
-
-NewKind: TypeAlias = Literal["cache_write_1h", "cache_write", "input_tokens"]
-"""How new tokens of a prompt are billed."""
+from ..spend.new_tokens import kind_of_new, with_new
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,22 +85,6 @@ def unmanaged_request(request: Request, left_out: LeftOut, earlier: Request | No
 def prompt_tokens(request: Request) -> int:
     """Return the tokens of a request's prompt."""
     return request.total - request.output_tokens
-
-
-def kind_of_new(request: Request) -> NewKind:
-    """Return how the new tokens of a request were billed."""
-    return "cache_write_1h" if request.cache_write_1h else "cache_write" if request.cache_write else "input_tokens"
-
-
-def with_new(request: Request, kind: NewKind, tokens: int) -> Request:
-    """Return a request with another number of new tokens, which are billed in this way."""
-    match kind:
-        case "cache_write_1h":
-            return replace(request, cache_write_1h=tokens)
-        case "cache_write":
-            return replace(request, cache_write=tokens)
-        case "input_tokens":
-            return replace(request, input_tokens=tokens)
 
 
 def is_cached(earlier: Request, request: Request) -> bool:

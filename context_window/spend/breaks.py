@@ -19,6 +19,8 @@ LEAST = 1024
 """Tokens: the smallest prefix that the large providers cache."""
 LIFETIME, LONG_LIFETIME = 300, 3600
 """Seconds for which a written prefix stays in the cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching."""
+SMALLER = 0.67
+"""A prompt of at most this part of the one before follows a compaction."""
 UNKNOWN = "unknown"
 
 

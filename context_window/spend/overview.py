@@ -19,13 +19,12 @@ from itertools import pairwise
 
 from session.transcripts.reported_requests import Request
 
-from .breaks import cached_prefix, cost_of_break, is_outlived
+from .breaks import SMALLER, cached_prefix, cost_of_break, is_outlived
 from .money import cost_of, rates_of
 from .tables import SpendRow, choose, spend_by, sum_of
+from .what_if import what_if
 
 ALL = "all days"
-SMALLER = 0.67
-"""A prompt of at most this part of the one before follows a compaction."""
 
 
 class Cause(Enum):
@@ -61,12 +60,14 @@ class Overview:
         scope: The period that groups and causes are of: this month, or all days if there is no request in it.
         groups: By property, the period's rows, the dearest first.
         causes: The period's causes, the dearest first.
+        saved: US dollars by which the period would have been cheaper behind the gateway, by the sizes of prompts.
     """
 
     periods: Sequence[SpendRow]
     scope: str
     groups: Mapping[str, Sequence[SpendRow]]
     causes: Sequence[CauseRow]
+    saved: Decimal
 
 
 def overview_of(requests: Iterable[Request], today: date) -> Overview:
@@ -81,7 +82,9 @@ def overview_of(requests: Iterable[Request], today: date) -> Overview:
     chosen = {name: choose(requests, since=start, until=today) for name, start in starts.items()} | {ALL: requests}
     scope = "this month" if chosen["this month"] else ALL
     groups = {name: sorted(spend_by(name, chosen[scope]), key=lambda row: (-row.cost, row.name)) for name in ("model", "project", "tool")}
-    return Overview([sum_of(name, of_period) for name, of_period in chosen.items()], scope, groups, causes_of(chosen[scope]))
+    periods = {name: sum_of(name, of_period) for name, of_period in chosen.items()}
+    saved = periods[scope].cost - sum_of("", what_if(chosen[scope], "auto").requests).cost
+    return Overview(list(periods.values()), scope, groups, causes_of(chosen[scope]), saved)
 
 
 def causes_of(requests: Sequence[Request]) -> list[CauseRow]:
