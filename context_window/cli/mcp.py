@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from functools import partial
 from importlib import import_module
 from pathlib import Path
@@ -37,6 +39,7 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
     PATH is a session log. Default: the one that Claude Code wrote last for the folder in which the server is started.
     """
     from ..integrations.log_tools import LogTools, answered, newest_claude_log
+    from ..integrations.mcp_lines import CleanedLines
 
     kind = server_class()
     folder = Path(os.environ.get("CLAUDE_PROJECT_DIR") or Path.cwd())
@@ -48,7 +51,7 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
         return log_path
 
     tools = LogTools(log, lambda session: CommandOptions(max_tokens=max_tokens).manager(session)[0])
-    server = kind("context-window", instructions=INSTRUCTIONS)
+    server = kind("context-window", instructions=INSTRUCTIONS, log_level="WARNING")
 
     @server.tool()  # type: ignore[untyped-decorator,unused-ignore]
     def context_usage() -> str:
@@ -63,6 +66,7 @@ def mcp(path: str | None, max_tokens: int | None) -> None:
         """
         return answered(partial(tools.recall, id, from_line, lines, query))
 
+    sys.stdin = io.TextIOWrapper(io.BufferedReader(CleanedLines(sys.stdin.buffer)), "utf-8", errors="replace")
     server.run()
 
 

@@ -192,7 +192,7 @@ def _csv(values: Sequence[dict[str, Any]]) -> str:
     writer.writerow(values[0] if values else SpendRow("").to_dict())
     for row in values:
         name = printable(row["name"])  # one line, and nothing that a terminal would execute
-        row["name"] = f"'{name}" if name.startswith(("=", "+", "-", "@", "\t", "\r")) else name
+        row["name"] = f"'{name}" if name.lstrip().startswith(("=", "+", "-", "@")) else name
         writer.writerow(row.values())
     return file.getvalue().rstrip("\n")
 

@@ -127,7 +127,11 @@ def gateway_app(
 
     page_routes = [Route("/", gateway.page), Route("/live", gateway.page), Route("/status", gateway.status)] if page else []
     routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
-    return Starlette(routes=routes, lifespan=lifespan)
+
+    def unknown(request: Request, error: Exception) -> Response:  # noqa: ARG001 - of an address that does not begin with a slash
+        return _refused(None, 404, UNKNOWN_ADDRESS.format(names=", ".join(by_name)))
+
+    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: unknown})
 
 
 class Refitted(NamedTuple):
@@ -194,7 +198,7 @@ class _Gateway:
 
         if (problem := foreign_problem(request, self._hosts, is_page=True)) is not None:
             return _refused(None, 403, problem)
-        return await in_thread(partial(page_answer, self.history, request.url.path, request.query_params))
+        return await in_thread(partial(page_answer, self.history, request.scope["path"], request.query_params))
 
     async def status(self, request: Request) -> Response:
         """Answer with the figures that a status line shows."""

@@ -17,7 +17,7 @@ import time
 from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlencode
+from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -93,11 +93,11 @@ class Recording:
         self._files, self._body, self._keys = files, body, RequestKeys(request, body)
         self._answer_file: str | None = None
         self._start = time.perf_counter()
-        query = urlencode([(name, value) for name, value in parse_qsl(request.url.query) if name in PARAMETERS])
+        query = urlencode([(name, value) for name, value in request.query_params.multi_items() if name in PARAMETERS and value])
         self._sent: list[str] = []
         self._about: dict[str, Any] = {
             "began": began.isoformat(),
-            "address": request.url.path + (f"?{query}" if query else ""),
+            "address": request.scope["path"] + (f"?{query}" if query else ""),
             "request": {"file": self._write("request.json", body), "headers": _chosen(request.headers.raw, REQUEST_HEADERS)},
             "sent": self._sent,
         }

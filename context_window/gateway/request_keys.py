@@ -6,7 +6,6 @@ import base64
 import re
 from collections.abc import Iterable, Iterator
 from functools import cached_property
-from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
@@ -35,8 +34,8 @@ class RequestKeys:
             request: A client's request. The keys are the values of its headers and parameters whose names say so.
             body: Its body. What `secrets_in` finds there is a key, too.
         """
-        query = parse_qsl(request.url.query, keep_blank_values=True)
-        self._named = [value for name, value in (*request.headers.items(), *query) if _SECRET.search(name)]
+        parameters = request.query_params.multi_items()
+        self._named = [value for name, value in (*request.headers.items(), *parameters) if _SECRET.search(name)]
         self._body = body
         self._rest = b""
 

@@ -65,7 +65,7 @@ def begin_watch(request: Request, history: History, model: str) -> RequestWatch 
         history: Where it is added.
         model: The model's name.
     """
-    if request.url.path.endswith("/count_tokens"):
+    if request.scope["path"].endswith("/count_tokens"):
         return None
     is_subagent = any(name in request.headers for name in SUBAGENT_HEADERS)
     watch = request.state.watch = RequestWatch(history, request.headers.get("user-agent", ""), model, is_subagent=is_subagent)

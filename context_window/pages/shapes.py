@@ -150,7 +150,7 @@ class Shapes:
 
 def amount_text(amount: float) -> str:
     """Return an amount with separators, and without decimals it does not need."""
-    return f"{amount:,.0f}" if amount == int(amount) else f"{amount:,.2f}"
+    return f"{int(amount):,}" if amount == int(amount) else f"{amount:,.2f}"
 
 
 def money_text(amount: Decimal) -> str:

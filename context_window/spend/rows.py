@@ -18,7 +18,6 @@ from typing import Any
 
 from session.errors import TranscriptError
 from session.plan_limits import LimitPeriod, PlanLimits
-from session.sanitize import MAX_COUNT
 from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, read_requests
 
 from .remote import is_remote, local_copy
@@ -61,8 +60,6 @@ class DamagedRowsError(Exception):
 def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> bytes:
     """Read a log and return its rows as bytes. A log that cannot be read has a problem instead of requests.
 
-    A request of more than `MAX_COUNT` tokens is damage, and counts as a damaged line.
-
     Args:
         name: The log's path or address.
         on_read: As for `read_requests`.
@@ -74,10 +71,7 @@ def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> byte
         return encode(LogRows((), problem=error.problem))
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
-    requests = tuple(request for request in log.requests if request.total <= MAX_COUNT)
-    return encode(
-        LogRows(requests, log.damaged_lines + len(log.requests) - len(requests), lineage=log.lineage, note=log.note, limits=log.limits)
-    )
+    return encode(LogRows(log.requests, log.damaged_lines, lineage=log.lineage, note=log.note, limits=log.limits))
 
 
 def encode(log: LogRows) -> bytes:

@@ -12,9 +12,11 @@ import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from session.errors import TranscriptError
 from session.plan_limits import PlanLimits
+from session.sanitize import MAX_COUNT
 from session.units import is_answer
 
 from .detect import EXAMINED_MAX, FORMATS, read_account
@@ -44,8 +46,8 @@ class ReadLog:
 
     Attributes:
         requests: Each request once, in the order in which the log first reports them.
-        damaged_lines: Lines that could not be read in full. Neither a last line that is still being written counts, nor one that
-            looks whole and has nothing to do with usage: it is not parsed.
+        damaged_lines: Lines that could not be read in full, and requests of more than `MAX_COUNT` tokens. Neither a last line that is
+            still being written counts, nor one that looks whole and has nothing to do with usage: it is not parsed.
         lineage: The logs whose reports it may repeat.
         note: A sentence on usage that it does not report, or not by request; empty if there is none.
         limits: The limits of the user's plan, as it states them last; None if it does not.
@@ -86,7 +88,9 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
     source = Source(Path(path).expanduser(), on_read)
     if is_storage(source.path) or is_storage_file(source):
         requests, damaged, note = read_storage(source.path)
-        return ReadLog(tuple(each_once(request for request in requests if request.total or request.cost)), damaged, note=note)
+        return ReadLog(
+            tuple(each_once(request for request in requests if request.cost or 0 < request.total <= MAX_COUNT)), damaged, note=note
+        )
     document, lines = source.document_or_lines()
     reader: RequestReader | None = None
     if isinstance(document, list):  # one run, as the list of its entries
@@ -111,7 +115,13 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
     if not reports and _has_answers(source.path):
         raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
     own = {name: getattr(reader, name) for name in ("lineage", "note", "limits") if hasattr(reader, name)}
-    return ReadLog(tuple(each_once(reports)), damaged, **own)
+    return _log(reports, damaged, **own)
+
+
+def _log(reports: Iterable[Request], damaged: int, **own: Any) -> ReadLog:
+    requests = each_once(report for report in reports if report.total or report.cost)
+    sound = tuple(request for request in requests if request.total <= MAX_COUNT)
+    return ReadLog(sound, damaged + len(requests) - len(sound), **own)
 
 
 def _has_answers(path: Path) -> bool:

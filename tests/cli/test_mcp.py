@@ -132,7 +132,10 @@ def test_the_official_client_calls_the_tools(tmp_path: Path) -> None:
     server = StdioServerParameters(command=sys.executable, args=["-m", "context_window", "mcp"], cwd=str(tmp_path), env=environment)
 
     async def scene() -> list[Any]:
-        async with stdio_client(server, errlog=sys.__stderr__ or sys.stderr) as (reading, writing), ClientSession(reading, writing) as client:
+        async with (
+            stdio_client(server, errlog=sys.__stderr__ or sys.stderr) as (reading, writing),
+            ClientSession(reading, writing) as client,
+        ):
             await client.initialize()
             names = sorted(tool.name for tool in (await client.list_tools()).tools)
             found: Any = await client.call_tool("recall", {"query": "XYZZY"})

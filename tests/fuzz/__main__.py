@@ -11,7 +11,7 @@ import tests.fuzz
 
 from .checks import REFUSED
 from .running import NAMED_MUTANTS_MAX, SECONDS_MAX, Tally, check, mutant, run_processes
-from .seeds import seeds
+from .targets import CHECKS, CORPUS, inputs
 
 REPORT_EVERY = 10.0
 """Seconds between two lines of progress."""
@@ -21,7 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command, and return its exit status."""
     options = _parser().parse_args(arguments)
     if options.reproduce:
-        return _reproduce(options.reproduce)
+        return _reproduce(options.reproduce, keep=options.keep)
     total, started = Tally(), time.monotonic()
     last_shown = started
 
@@ -31,10 +31,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
             last_shown = time.monotonic()
             print(_figures(total, last_shown - started), file=sys.stderr, flush=True)
 
-    print(f"{len(seeds())} inputs, seed {options.seed}", flush=True)
+    print(f"{len(inputs())} inputs, seed {options.seed}", flush=True)
     seconds = options.minutes * 60 if options.minutes else float("inf")
     try:
-        run_processes(total, options.seed, options.mutants, options.processes, seconds=seconds, on_progress=show)
+        run_processes(total, options.seed, options.mutants, options.processes, seconds=seconds, target=options.target, on_progress=show)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
     _report(total, time.monotonic() - started)
@@ -48,15 +48,20 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--processes", type=int, default=1, help="how many at a time (default: %(default)s)")
     parser.add_argument("--minutes", type=float, default=0, help="stop after this time (default: no limit)")
     parser.add_argument("--seed", type=int, default=0, help="another seed makes other mutants (default: %(default)s)")
+    parser.add_argument("--target", choices=CHECKS, help="check only mutants for this reader of foreign data (default: all)")
     parser.add_argument("--reproduce", metavar="SEED.NUMBER", help="check this mutant alone, with the traceback of its fault")
+    parser.add_argument("--keep", action="store_true", help="with --reproduce: make the mutant an input of every run")
     return parser
 
 
-def _reproduce(name: str) -> int:
+def _reproduce(name: str, *, keep: bool) -> int:
     seed, number = map(int, name.split("."))
-    chosen, mutated, ending = mutant(seed, number)
-    print(f"{name}: from {chosen.name}, read by {chosen.reader}, as a file named log{ending}")
+    chosen, mutated = mutant(seed, number)
+    print(f"{name}: from {chosen.name}, for the target {chosen.target}, read by {chosen.reader}")
     print(repr(mutated) if isinstance(mutated, bytes) else f"a value of type {type(mutated).__name__}")
+    if keep and isinstance(mutated, bytes):
+        CORPUS.mkdir(exist_ok=True)
+        (CORPUS / f"{chosen.target}.{chosen.name}.{name}").write_bytes(mutated)
     print("no fault:", check(seed, number))
     return 0
 

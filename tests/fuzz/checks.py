@@ -17,6 +17,9 @@ from session.providers.openai_responses import from_openai_responses, to_openai_
 from session.transcripts import TranscriptAccount, read_account
 from session.units import grouping
 
+from .folder import folder
+from .seeds import Seed
+
 REFUSED = "refused"
 
 LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "cursor", "droid", "grok", "pi"})
@@ -50,6 +53,13 @@ WRITERS: tuple[tuple[Callable[[Session], Any], Callable[[Any], Session]], ...] =
     (to_openai_responses, from_openai_responses),
 )
 """The writer and the reader of each wire format."""
+
+
+def check_reader(seed: Seed, mutated: Any, number: int) -> str:
+    """Check the promise of the target `readers` for one mutant: the bytes of a file, or a value."""
+    if seed.reader == "file":
+        return check_file(folder() / f"log{('.json', '.jsonl')[number % 2]}", mutated, number)
+    return check_value(seed.reader, mutated, number)
 
 
 def check_file(path: Path, raw: bytes, number: int = 0) -> str:

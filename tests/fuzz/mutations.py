@@ -51,6 +51,7 @@ TEXTS = (
     *("\ud800", "\udfff", "a\ud800b", "\0", "\x1b[31m", "\u202e", "\u200b\ufeff", "\U0001f468\u200d\U0001f469", "\r\n"),
     *("data:image/png;base64,AAAA", "data:,", "data:image/png;base64,\ud800", "file:///etc/passwd", "https://example.com/a.png"),
     *("2026-02-30", "0001-01-01T00:00:00+23:59", "9999-12-31T23:59:59-23:59", "2026-01-01T00:00:00Z", "1e400", "9" * 5_000),
+    *("=1+1", "@SUM(A1)", "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "\u2067\u0085"),
     *("{", '{"a": 1e400}', "[" * 2_000, "NaN", "attachment://x", "<returncode>", "> Tokens: 9e9 sent, 1 received."),
 )
 KEYS = (
@@ -111,6 +112,8 @@ class Mutator:
         value = seed.value()
         if seed.reader != "file":
             return self._values(value, OBJECTS)
+        if seed.layout == "bytes":
+            return self._bytes(value, 1.0)
         if seed.layout == "text":
             return self._bytes(self.written(self._text_lines(value), "text").encode("utf-8", "surrogatepass"), 1.0)
         mutated = self._values(value, MARKERS) if self.chance.random() < 0.9 else value
@@ -192,7 +195,9 @@ class Mutator:
         """Return the value as the text of a file, with varying line ends."""
         if layout == "text":
             return "\n".join(value)
-        if layout == "document" or not isinstance(value, list):
+        if layout == "events" and isinstance(value, list):
+            return "".join(f"event: x\ndata: {json.dumps(data)}\n\n" for data in value) + "data: [DONE]\n\n"
+        if layout in ("document", "events") or not isinstance(value, list):
             return json.dumps(value, indent=self.chance.choice((None, None, 1)))
         end = self.chance.choice(("\n", "\n", "\n", "\n", "\r\n", "\r\n\n", "", " "))
         return end.join(json.dumps(record) for record in value) + self.chance.choice(("\n", ""))

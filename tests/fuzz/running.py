@@ -4,27 +4,26 @@ from __future__ import annotations
 
 import faulthandler
 import gc
-import os
+import logging
 import resource
 import signal
-import tempfile
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
-from functools import cache
+from itertools import count as counting
+from itertools import islice
 from multiprocessing import get_context
-from pathlib import Path
 from random import Random
 from types import FrameType
 from typing import Any
 
-from .checks import check_file, check_value
 from .mutations import Mutator
-from .seeds import Seed, seeds
+from .seeds import Seed
+from .targets import CHECKS, inputs
 
 SECONDS_MAX = 5.0
 """Processor seconds allowed for one mutant, so that a busy machine causes no faults. A typical one takes two milliseconds."""
@@ -72,31 +71,21 @@ class Tally:
         self.slowest = max(self.slowest, other.slowest)
 
 
-@cache
-def _folder() -> Path:
-    """Return a folder for the file that this process keeps rewriting, in memory if the system has one."""
-    memory = Path("/dev/shm")
-    return Path(tempfile.mkdtemp(prefix="fuzz-", dir=memory if memory.is_dir() and os.access(memory, os.W_OK) else None))
-
-
-def mutant(seed: int, number: int, *, recorded: bool = True) -> tuple[Seed, Any, str]:
-    """Return a mutant's seed, the mutant, and the extension of its file's name."""
+def mutant(seed: int, number: int, *, recorded: bool = True) -> tuple[Seed, Any]:
+    """Return a mutant's seed and the mutant."""
     chance = Random(f"{seed}.{number}")
-    inputs = seeds(recorded=recorded)
-    chosen = inputs[number % len(inputs)]
-    mutated = Mutator(chance, recorded=recorded).mutant(chosen)
-    return chosen, mutated, chance.choice((".json", ".jsonl"))
+    choices = inputs(recorded=recorded)
+    chosen = choices[number % len(choices)]
+    return chosen, Mutator(chance, recorded=recorded).mutant(chosen)
 
 
 def check(seed: int, number: int, *, recorded: bool = True) -> str:
     """Make a mutant, check the promise for it, and return the format it was read as, or "refused"."""
-    chosen, mutated, ending = mutant(seed, number, recorded=recorded)
-    if chosen.reader == "file":
-        return check_file(_folder() / f"log{ending}", mutated, number // 7)
-    return check_value(chosen.reader, mutated, number // 7)
+    chosen, mutated = mutant(seed, number, recorded=recorded)
+    return CHECKS[chosen.target](chosen, mutated, number // 7)
 
 
-def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool, *, recorded: bool = True) -> Tally:
+def run(seed: int, numbers: Iterable[int], on_mutant: Callable[[int], object] = bool, *, recorded: bool = True) -> Tally:
     """Check these mutants. A fault is counted, never raised.
 
     Args:
@@ -114,7 +103,7 @@ def run(seed: int, numbers: range, on_mutant: Callable[[int], object] = bool, *,
             signal.setitimer(signal.ITIMER_PROF, SECONDS_MAX)
             try:
                 tally.outcomes[check(seed, number, recorded=recorded)] += 1
-            except (Exception, TooSlowError) as error:  # noqa: BLE001 - every error is a finding
+            except (Exception, BaseExceptionGroup, TooSlowError) as error:  # noqa: BLE001 - every error is a finding
                 tally.fault(kind_of(error), f"{seed}.{number}")
             finally:
                 signal.setitimer(signal.ITIMER_PROF, 0)
@@ -137,7 +126,22 @@ def kind_of(error: BaseException) -> str:
     return f"{type(error).__name__} at {where}:{frame.lineno} ({frame.name}): {str(error)[:80]}"
 
 
-def run_processes(total: Tally, seed: int, count: int, processes: int, *, seconds: float, on_progress: Callable[[], object] = bool) -> None:
+def numbers_of(target: str | None, count: int) -> Iterator[int]:
+    """Yield the first numbers whose mutants are made of a target's inputs; of all targets' if `target` is None."""
+    choices = inputs()
+    return islice((number for number in counting() if target in (None, choices[number % len(choices)].target)), count)
+
+
+def run_processes(
+    total: Tally,
+    seed: int,
+    count: int,
+    processes: int,
+    *,
+    seconds: float,
+    target: str | None = None,
+    on_progress: Callable[[], object] = bool,
+) -> None:
     """Check mutants in several processes, until the count or the time limit is reached.
 
     If a process dies, its current chunks are lost, and the mutants that may have killed it count as a fault.
@@ -148,10 +152,12 @@ def run_processes(total: Tally, seed: int, count: int, processes: int, *, second
         count: Number of mutants to check.
         processes: Number of processes.
         seconds: Time limit.
+        target: As for `numbers_of`.
         on_progress: Called whenever the total changes.
     """
     until = time.monotonic() + seconds
-    chunks = (range(start, min(start + CHUNK, count)) for start in range(0, count, CHUNK))
+    numbers = numbers_of(target, count)
+    chunks = iter(lambda: list(islice(numbers, CHUNK)), [])
     context = get_context("spawn")
     is_done = False
     while not is_done:
@@ -189,13 +195,14 @@ def _prepare(current: Any, slots: Any) -> None:
     _current = current
     with slots.get_lock():
         _slot, slots.value = slots.value, slots.value + 1
+    logging.disable(logging.INFO)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
-    seeds()
+    inputs()
     gc.freeze()
     gc.set_threshold(50_000)  # mutants leave few cycles, and the default spends a tenth of the time looking for them
 
 
-def _run_chunk(seed: int, chunk: range) -> Tally:
+def _run_chunk(seed: int, chunk: list[int]) -> Tally:
     faulthandler.dump_traceback_later(SECONDS_MAX * 12, exit=True)
 
     def begin(number: int) -> None:

@@ -11,6 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
+from context_window.strategies import Extract
 from session import Session, SessionError
 from session.providers.anthropic import to_anthropic
 from session.providers.google import to_google
@@ -20,6 +21,7 @@ from session.transcripts import read_account
 from tests.session.test_serial import sound
 from tests.support.claude_lines import a_bit_of_everything
 from tests.support.list_logs import assistant, called, system, tool, user
+from tests.support.looping import manager
 from tests.support.screens import long_session
 from tests.support.tool_logs import DOCUMENTS, LINES
 from tests.transcripts.test_transcripts_accounted import LOGS as ACCOUNTED
@@ -29,7 +31,7 @@ from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answe
 from tests.transcripts.test_transcripts_openhands import HISTORY, SDK
 from tests.transcripts.test_transcripts_swe_agent import CALLS
 
-Layout = Literal["lines", "document", "text"]
+Layout = Literal["lines", "document", "text", "events", "bytes"]
 
 EXCERPT_LINES, EXCERPT_MEMBERS, EXCERPT_CHARS = 10, 8, 300
 """Size of an excerpt from a recorded transcript: lines of a log, members of a list, characters of a text."""
@@ -79,27 +81,30 @@ class Seed:
     Attributes:
         name: The format, or the file that the input is from.
         reader: "file" for the transcript readers, else the function that takes the JSON value: "from_dict", "from_google", …
-        layout: Layout of its file: one value per line, one document, or plain text.
+        layout: Layout of its file: one value per line, one document, plain text, server-sent events, or bytes that are not read.
         data: The JSON value (a list of values for lines, a list of texts for plain text), marshalled. Unmarshalling it makes a fresh copy.
+        target: Name of the target whose check reads it.
     """
 
     name: str
     reader: str
     layout: Layout
     data: bytes
+    target: str = "readers"
 
     def value(self) -> Any:
         """Return a fresh copy of the JSON value."""
         return marshal.loads(self.data)
 
 
-def _seed(name: str, reader: str, layout: Layout, value: Any) -> Seed:
-    return Seed(name, reader, layout, marshal.dumps(value))
+def make_seed(name: str, reader: str, layout: Layout, value: Any, target: str = "readers") -> Seed:
+    """Return a seed that holds this value."""
+    return Seed(name, reader, layout, marshal.dumps(value), target)
 
 
 @cache
 def seeds(*, recorded: bool = True) -> tuple[Seed, ...]:
-    """Return all inputs.
+    """Return the inputs of the target `readers`.
 
     Args:
         recorded: False to leave out excerpts of recorded transcripts.
@@ -109,29 +114,47 @@ def seeds(*, recorded: bool = True) -> tuple[Seed, ...]:
 
 
 def _own_seeds() -> Iterator[Seed]:
-    yield _seed("claude_code", "file", "lines", [json.loads(line) for line in a_bit_of_everything().lines])
-    yield _seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
+    yield make_seed("claude_code", "file", "lines", [json.loads(line) for line in a_bit_of_everything().lines])
+    yield make_seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
     for name, make in LINES.items():
-        yield _seed(name, "file", "lines", make())
+        yield make_seed(name, "file", "lines", make())
     for name in ("cursor", "droid", "grok"):
-        yield _seed(name, "file", "lines", ACCOUNTED[name])
+        yield make_seed(name, "file", "lines", ACCOUNTED[name])
     for name, make_one in DOCUMENTS.items():
-        yield _seed(name, "file", "document", make_one())
+        yield make_seed(name, "file", "document", make_one())
     for name, log in LOGS.items():
-        yield _seed(name, "file", "document", log)
+        yield make_seed(name, "file", "document", log)
         if isinstance(log, list):
-            yield _seed(f"{name}, a message a line", "file", "lines", log)
-    yield _seed("requests", "file", "lines", [LOGS["anthropic"], LOGS["responses"], LOGS["google"]])
+            yield make_seed(f"{name}, a message a line", "file", "lines", log)
+    yield make_seed("requests", "file", "lines", [LOGS["anthropic"], LOGS["responses"], LOGS["google"]])
     session = Session.from_dict({**(long_log := long_session().to_dict()), "items": long_log["items"][:12]})
-    yield _seed("session_json", "file", "document", session.to_dict())
-    yield _seed("session_json", "from_dict", "document", session.to_dict())
-    yield _seed("every kind of item", "from_dict", "document", sound())
-    yield _seed(
+    yield make_seed("session_json", "file", "document", session.to_dict())
+    yield make_seed("session_json", "from_dict", "document", session.to_dict())
+    yield make_seed("every kind of item", "from_dict", "document", sound())
+    yield make_seed("digests and a state note", "from_dict", "document", shortened_view().to_dict())
+    yield make_seed(
         "anthropic", "from_anthropic", "document", dict(zip(("messages", "system"), to_anthropic(session, caching=True), strict=True))
     )
-    yield _seed("google", "from_google", "document", dict(zip(("contents", "system"), to_google(session), strict=True)))
-    yield _seed("openai_chat", "from_openai_chat", "document", to_openai_chat(session))
-    yield _seed("openai_responses", "from_openai_responses", "document", to_openai_responses(session))
+    yield make_seed("google", "from_google", "document", dict(zip(("contents", "system"), to_google(session), strict=True)))
+    yield make_seed("openai_chat", "from_openai_chat", "document", to_openai_chat(session))
+    yield make_seed("openai_responses", "from_openai_responses", "document", to_openai_responses(session))
+
+
+def shortened_view() -> Session:
+    """Return the view of a session of coding, with digests and a state note."""
+    log, engine = Session(id="coded"), manager(12_000, strategy=Extract())
+    view = log
+    for step in range(12):
+        log.add_message("user", f"Now mend step {step} in src/step_{step}.py, as the plan says. " * 4)
+        for name, arguments, output in (
+            ("Read", {"file_path": f"src/step_{step}.py"}, "\n".join(f"{number}\tdef f_{number}(): return {step}" for number in range(40))),
+            ("Edit", {"file_path": f"src/step_{step}.py", "old_string": "a", "new_string": "b"}, "done"),
+            ("Bash", {"command": "pytest"}, f"FAILED tests/test_{step}.py::test_it - AssertionError: {step}\n" * 5),
+        ):
+            log.add_function_call(name, arguments, f"{name}{step}")
+            log.add_function_output(name, output, f"{name}{step}", is_error=name == "Bash")
+            view = engine.process_session(log)
+    return view
 
 
 def _excerpts(folder: Path) -> Iterator[Seed]:
@@ -146,7 +169,7 @@ def _excerpts(folder: Path) -> Iterator[Seed]:
             values, layout = json.loads(text), "document"
         except ValueError:
             values, layout = [json.loads(line) for line in text.split("\n")[:EXCERPT_LINES] if line.strip()], "lines"
-        seed = _seed(f"{form}: {path.name}", "file", "lines" if layout == "lines" else "document", _excerpt(values))
+        seed = make_seed(f"{form}: {path.name}", "file", "lines" if layout == "lines" else "document", _excerpt(values))
         if len(seed.data) <= EXCERPT_BYTES:
             yield seed
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from context_window.pages import Chart, ChartMarker, ChartPoint, chart_markup, document
-from context_window.pages.shapes import HEADROOM, HEIGHT, STEPS_MAX, WIDTH, Shapes
+from context_window.pages.shapes import HEADROOM, HEIGHT, STEPS_MAX, WIDTH, Shapes, amount_text
 
 HOSTILE = "</svg></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{ 7*7 }}{% raw %}&lt;"
 
@@ -147,3 +147,8 @@ def test_a_chart_whose_amounts_do_not_match_its_bands_is_refused() -> None:
         Chart("c", "T", ("a", "b"), [ChartPoint("p", (1,))])
     with pytest.raises(ValueError, match="at most 8 bands, not 9"):
         Chart("c", "T", ("a", "b"), [], first_band=7)
+
+
+@pytest.mark.parametrize(("amount", "text"), [(10**400, f"{10**400:,}"), (1234, "1,234"), (0.5, "0.50"), (2.0, "2")])
+def test_an_amount_of_any_size_is_shown(amount: float, text: str) -> None:
+    assert amount_text(amount) == text
