@@ -68,6 +68,7 @@ if TYPE_CHECKING:
         TurnResult,
         run_turn,
     )
+    from .managed_messages import manage
     from .manager import ContextWindowManager
     from .model_errors import (
         ModelAccessError,
@@ -102,6 +103,7 @@ else:
             ".loop": (
                 "Answer AnthropicModel GoogleModel Interceptor Model OpenAIModel SchemaTool Toolbox TurnInterceptor TurnResult run_turn"
             ),
+            ".managed_messages": "manage",
             ".manager": "ContextWindowManager",
             ".model_errors": (
                 "ModelAccessError ModelError ModelNetworkError ModelOverloadedError ModelRateLimitError PartRefusedError PromptTooLongError"
@@ -206,6 +208,7 @@ __all__ = [
     "WindowEvent",
     "__version__",
     "keep_lines",
+    "manage",
     "run_turn",
     *_session_names,
 ]

@@ -17,13 +17,11 @@ from session.opening import open_regular
 from session.plan_limits import limits_of
 from session.printable import short_name
 
-from .user_folder import user_folder
+from .user_folder import LIMITS_FILE, user_folder
 
 TAIL_BYTES, LONGEST_TAIL = 512 * 1024, 8 * 1024 * 1024
 """Bytes read from the end of a transcript: they hold the last dozens of requests. Four times as many if they hold none, up to a limit."""
 TOOL = "claude_code"
-LIMITS_FILE = "limits.json"
-"""Where the plan's limits are kept."""
 STEPS_FOR_FORECAST = 4
 """Steps from one request to the next that must be known before anything is forecast."""
 REQUESTS_LOOKED_AT = 20

@@ -7,6 +7,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+LIMITS_FILE = "limits.json"
+"""What our status line keeps there of the limits of plans."""
+
 
 def user_folder(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
     """Return the folder: CONTEXT_WINDOW_HOME, else ours in the system's folder for caches.

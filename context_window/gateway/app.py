@@ -131,7 +131,9 @@ def gateway_app(
     def unknown(request: Request, error: Exception) -> Response:  # noqa: ARG001 - of an address that does not begin with a slash
         return _refused(None, 404, UNKNOWN_ADDRESS.format(names=", ".join(by_name)))
 
-    return Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: unknown})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={404: unknown})
+    app.router.redirect_slashes = False  # an address is answered, never changed
+    return app
 
 
 class Refitted(NamedTuple):

@@ -14,7 +14,17 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-import orjson
+try:
+    from orjson import dumps as _dumps
+    from orjson import loads as _loads
+except ModuleNotFoundError:  # `manage` works without the gateway's packages: json does it all
+
+    def _dumps(_: Any) -> bytes:  # type: ignore[misc]
+        raise TypeError
+
+    def _loads(_: bytes) -> Any:  # type: ignore[misc]
+        raise ValueError
+
 
 Json = dict[str, Any]
 
@@ -40,7 +50,7 @@ def value_of(content: bytes) -> Any:
 def _value_of(content: bytes) -> Any:
     if _LONG_NUMBER not in content.translate(_ZEROS):
         with suppress(ValueError):
-            return orjson.loads(content)
+            return _loads(content)
     return json.loads(content, parse_constant=_finite, parse_float=_finite)
 
 
@@ -58,7 +68,7 @@ def json_bytes(value: Any) -> bytes:
         RecursionError: It is nested too deeply.
     """
     try:
-        return orjson.dumps(value)
+        return _dumps(value)
     except TypeError:
         return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="backslashreplace")  # surrogates as \udXXX
 

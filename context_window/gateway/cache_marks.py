@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .body_json import Json
+from .wire_format import Json
 
 MARK = "cache_control"
 

@@ -35,8 +35,11 @@ class StreamEvent:
     data: Json | None
 
     def with_data(self, data: Json) -> StreamEvent:
-        """Return the event with other data."""
-        return self if data is self.data else event_of(data, self.name)
+        """Return the event with other data; unchanged if that is nested too deeply to be written."""
+        try:
+            return self if data is self.data else event_of(data, self.name)
+        except RecursionError:
+            return self
 
 
 def event_of(data: Any, name: str = "") -> StreamEvent:

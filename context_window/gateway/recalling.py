@@ -153,10 +153,13 @@ class RecallingAnswer(Response):
             self._joined.add(answer)
             if self._joined.has_failed:
                 break
-            if not (calls := self._joined.recalls) or number == ROUNDS:
-                content = json.dumps(self._joined.whole_answer()).encode() if self._joined.is_changed else content
+            try:
+                if not (calls := self._joined.recalls) or number == ROUNDS:
+                    content = json.dumps(self._joined.whole_answer()).encode() if self._joined.is_changed else content
+                    break
+                await self._next(calls)
+            except RecursionError:  # nested so deeply that it can only be passed on
                 break
-            await self._next(calls)
         return self._answer.status, self._answer.headers, content
 
     async def _next(self, calls: Sequence[AnswerCall]) -> None:

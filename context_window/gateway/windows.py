@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -17,7 +18,6 @@ from ..model_errors import PromptTooLongError
 from ..requests.anthropic_request import allowed_tokens
 from ..settings.context_window import ContextWindow
 from ..usage.view_figures import ViewFigures
-from .body_json import json_bytes
 from .cache_marks import cache_seconds, marked_again, without_marks
 from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
@@ -163,4 +163,4 @@ class Windows:
 def _kind_of(wire: WireFormat, conversation: RequestConversation) -> bytes:
     """Return a hash of all that decides a view, except the system prompt and the messages."""
     kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.tools]
-    return hashlib.sha256(json_bytes([*kind, conversation.recall_tool])).digest()
+    return hashlib.sha256(json.dumps([*kind, conversation.recall_tool], default=str).encode()).digest()

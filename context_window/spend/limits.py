@@ -11,8 +11,7 @@ from session.opening import open_regular
 from session.plan_limits import LimitPeriod, PlanLimits, limits_of
 from session.transcripts.reported_requests import Request
 
-from ..statusline import LIMITS_FILE
-from ..user_folder import user_folder
+from ..user_folder import LIMITS_FILE, user_folder
 from .money import cost_of
 from .tables import UNKNOWN
 

@@ -124,6 +124,7 @@ OWN_NAMES = [
     "WindowEvent",
     "__version__",
     "keep_lines",
+    "manage",
     "run_turn",
 ]
 

@@ -14,7 +14,8 @@ from context_window.display.limits import limit_sentences
 from context_window.spend import SpendCache, cache_file, read_ledger, spend_by
 from context_window.spend.limits import most_used_by, stated_limits
 from context_window.spend.tables import UNKNOWN
-from context_window.statusline import LIMITS_FILE, note_limits
+from context_window.statusline import note_limits
+from context_window.user_folder import LIMITS_FILE
 from session.plan_limits import LimitPeriod, PlanLimits
 from session.transcripts.reported_requests import Request
 from tests.session.test_plan_limits import CLAUDE, CODEX

@@ -1,0 +1,162 @@
+"""`manage`: one function for a list in any format, stable for lists that are made anew at every turn."""
+
+from __future__ import annotations
+
+import copy
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window import ArgumentError, ContextOverflowError, ContextWindow, Extract, UnknownModelError, manage
+from context_window.managed_messages import _windows, _wire_of
+from session.providers.anthropic.rules import validate_anthropic
+from session.providers.openai_chat.rules import validate_openai_chat
+
+Json = dict[str, Any]
+OUTPUT = "".join(f"line {number}: something that was printed\n" for number in range(40))
+
+
+def anthropic_turn(number: int) -> list[Json]:
+    return [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": f"t{number}", "name": "Bash", "input": {"command": f"ls {number}"}}]},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": f"t{number}", "content": OUTPUT}]},
+    ]
+
+
+def chat_turn(number: int) -> list[Json]:
+    call = {"id": f"t{number}", "type": "function", "function": {"name": "Bash", "arguments": f'{{"command": "ls {number}"}}'}}
+    return [
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": f"t{number}", "content": OUTPUT},
+    ]
+
+
+def responses_turn(number: int) -> list[Json]:
+    return [
+        {"type": "function_call", "call_id": f"t{number}", "name": "Bash", "arguments": f'{{"command": "ls {number}"}}'},
+        {"type": "function_call_output", "call_id": f"t{number}", "output": OUTPUT},
+    ]
+
+
+def google_turn(number: int) -> list[Json]:
+    return [
+        {"role": "model", "parts": [{"functionCall": {"name": "Bash", "args": {"command": f"ls {number}"}}}]},
+        {"role": "user", "parts": [{"functionResponse": {"name": "Bash", "response": {"output": OUTPUT}}}]},
+    ]
+
+
+FORMATS: dict[str, tuple[str, Json, Callable[[int], list[Json]]]] = {
+    "anthropic": ("claude-sonnet-5-5", {"role": "user", "content": "List them all, one by one."}, anthropic_turn),
+    "chat": ("gpt-5", {"role": "user", "content": "List them all, one by one."}, chat_turn),
+    "responses": ("gpt-5", {"role": "user", "content": [{"type": "input_text", "text": "List them all, one by one."}]}, responses_turn),
+    "google": ("gemini-3-pro", {"role": "user", "parts": [{"text": "List them all, one by one."}]}, google_turn),
+}
+
+
+def conversation(name: str, turns: int) -> tuple[str, list[Json]]:
+    model, first, turn = FORMATS[name]
+    return model, [first, *(message for number in range(turns) for message in turn(number))]
+
+
+def size(messages: list[Json]) -> int:
+    return len(json.dumps(messages))
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_what_fits_is_returned_as_it_is(name: str) -> None:
+    model, messages = conversation(name, 3)
+    view = manage(messages, model=model, max_tokens=50_000)
+    assert view == messages
+    assert all(given is kept for given, kept in zip(messages, view, strict=True))
+    assert manage([], model=model) == []
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_lists_made_anew_have_the_views_of_a_conversation_that_grows(name: str) -> None:
+    """Stateless and stable: nearly every view begins with the one before, and any process returns the same."""
+    model, messages = conversation(name, 60)
+    lengths = range(1, len(messages) + 1, 2)
+    views = []
+    for length in lengths:
+        _windows.cache_clear()  # as in another process
+        views.append(manage(copy.deepcopy(messages[:length]), model=model, max_tokens=8_000))
+    remembered = [manage(copy.deepcopy(messages[:length]), model=model, max_tokens=8_000) for length in lengths]
+    assert views == remembered
+    extended = sum(view[: len(before)] == before for before, view in pairwise(views))
+    assert extended >= 50  # of 60; the others are trims
+    assert size(views[-1]) < size(messages) / 2
+    assert views[-1][0] == messages[0]
+    assert views[-1][-2:] == messages[-2:]
+
+
+@given(st.sampled_from(("anthropic", "chat")), st.integers(1, 30), st.integers(0, 3), st.sampled_from((3_000, 6_000, 12_000)))
+def test_views_are_valid(name: str, turns: int, cut: int, budget: int) -> None:
+    """and the list that was given is not changed"""
+    model, messages = conversation(name, turns)
+    messages = messages[: len(messages) - cut] or messages
+    before = copy.deepcopy(messages)
+    try:
+        view = manage(messages, model=model, max_tokens=budget)
+    except ContextOverflowError:
+        return
+    assert messages == before
+    check = validate_anthropic if name == "anthropic" else validate_openai_chat
+    body = {"model": model, "max_tokens": 10}
+    if not check({**body, "messages": messages}):
+        assert check({**body, "messages": view}) == []
+
+
+def test_settings_can_be_passed() -> None:
+    model, messages = conversation("anthropic", 40)
+    window = ContextWindow(max_tokens=6_000, strategy=Extract())
+    assert manage(messages, model=model, window=window) == manage(messages, model=model, max_tokens=6_000)
+    tools = [{"name": "Bash", "description": "word " * 9_000, "input_schema": {"type": "object"}}]
+    with pytest.raises(ContextOverflowError):
+        manage(messages, model=model, max_tokens=6_000, tools=tools)
+
+
+@pytest.mark.parametrize(
+    ("messages", "problem"),
+    [
+        ("text", "pass a list of messages"),
+        ([1], "pass a list of messages"),
+        ([{"content": "x"}], "neither a role nor a type"),
+        ([{"role": "user", "content": [{"toolResult": {"toolUseId": "t"}}]}], "Bedrock"),
+        ([{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "t"}]}], "Vercel"),
+    ],
+)
+def test_what_is_no_list_of_these_formats_is_refused(messages: Any, problem: str) -> None:
+    with pytest.raises(ArgumentError, match=problem):
+        manage(messages, model="claude-sonnet-5-5")
+
+
+def test_a_model_without_a_known_window_needs_one() -> None:
+    messages = [{"role": "user", "content": "hi"}]
+    with pytest.raises(UnknownModelError):
+        manage(messages, model="my-own-model")
+    assert manage(messages, model="my-own-model", max_tokens=1_000) == messages
+
+
+def test_where_formats_look_alike_the_model_decides() -> None:
+    messages = [{"role": "user", "content": "hi"}]
+    assert type(_wire_of(messages, "claude-sonnet-5-5")).__name__ == "AnthropicWire"
+    assert type(_wire_of(messages, "gpt-5")).__name__ == "ChatWire"
+
+
+def test_it_needs_no_extra() -> None:
+    """Not the gateway's packages, and no client."""
+    blocked = "starlette", "httpx", "uvicorn", "orjson", "anthropic", "openai"
+    program = (
+        f"import sys; sys.modules.update(dict.fromkeys({blocked!r}))\n"
+        "from context_window import manage\n"
+        "print(manage([{'role': 'user', 'content': 'hi'}], model='claude-sonnet-5-5'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.stderr) == ("[{'role': 'user', 'content': 'hi'}]\n", "")
