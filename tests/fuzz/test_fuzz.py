@@ -16,7 +16,8 @@ from session.transcripts.record import Record
 from tests.fuzz import running
 from tests.fuzz.checks import READERS, REFUSED, check_file, check_value
 from tests.fuzz.mutations import Mutator
-from tests.fuzz.seeds import seeds
+from tests.fuzz.seeds import make_seed, seeds
+from tests.fuzz.targets import CHECKS, CORPUS, kept
 
 MUTANTS, WORKERS = 4_000, 8
 """Mutants of one run, and the tests that share them, so that `-n` can spread them."""
@@ -81,3 +82,11 @@ def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str], mo
     assert "600 mutants in" in capfd.readouterr().out
     assert main(["--reproduce", "3.5"]) == 0
     assert "3.5: from " in capfd.readouterr().out
+
+
+@pytest.mark.parametrize("name", [path.name for path in sorted(CORPUS.glob("*.*"))])
+def test_what_broke_the_promise_once_keeps_it(name: str) -> None:
+    """The corpus: each file is the mutant that showed a fault."""
+    (seed,) = (seed for seed in kept() if seed.data == make_seed("", "file", "bytes", (CORPUS / name).read_bytes(), "").data)
+    for number in range(4):
+        CHECKS[seed.target](seed, (CORPUS / name).read_bytes(), number)
