@@ -8,7 +8,7 @@ from glob import has_magic
 from pathlib import Path
 
 from session.transcripts.opencode_storage import is_database
-from session.transcripts.storage_readers import CLINE_TASK
+from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS
 
 from .walk import below, matches, walked
 
@@ -44,8 +44,9 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         (f"{home}/.cline", "data/sessions/**/*.messages.json"),
         (f"{home}/.cline", f"data/tasks/*/{CLINE_TASK}"),
         *(
-            (f"{folder}/User/globalStorage/saoudrizwan.claude-dev", f"tasks/*/{CLINE_TASK}")
+            (f"{folder}/User/globalStorage/{name}", f"tasks/*/{CLINE_TASK}")
             for folder in _vs_code(environment, home, config)
+            for name in VS_CODE_TOOLS
         ),
         (f"{data}/opencode", "opencode*.db"),
         (f"{data}/opencode", "storage/session/*/*.json"),

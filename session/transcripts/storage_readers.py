@@ -1,6 +1,8 @@
-"""Finds the reported usage in logs that are known by their name: opencode's storage (`opencode_storage.py`), Cline's tasks in VS Code.
+"""Finds the reported usage in logs that are known by their name: opencode's storage (`opencode_storage.py`), and tasks of Cline, Roo Code
+and Kilo Code in VS Code.
 
-`ui_messages.json` is such a task: https://docs.cline.bot/troubleshooting/task-history-recovery.
+`ui_messages.json` is such a task: https://docs.cline.bot/troubleshooting/task-history-recovery. Its input tokens are those that the cache
+had no part in; since Roo Code 3.29.5 and Kilo Code 4.119.0 they are the whole prompt: https://github.com/RooCodeInc/Roo-Code/pull/8954.
 """
 
 from __future__ import annotations
@@ -15,12 +17,16 @@ from . import cline
 from .opencode_storage import damaged_values, stored_sessions
 from .opencode_storage import files_of as files_of_opencode
 from .opencode_storage import is_stored as is_stored_by_opencode
-from .request_readers import OpencodeReader, Request
+from .request_readers import OpencodeReader, Request, amounts_of
 from .source import COMPLETE, decode, open_file, parse
-from .usage import dollars
+from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, text_at
 
 CLINE_TASK = "ui_messages.json"
+VS_CODE_TOOLS = {"saoudrizwan.claude-dev": cline.NAME, "rooveterinaryinc.roo-cline": "roo_code", "kilocode.kilo-code": "kilo_code"}
+"""The tools that write tasks, by the folders of their data."""
+WHOLE_SINCE = {"roo_code": 1_761_955_200.0, "kilo_code": 1_762_905_600.0}
+"""Unix seconds of the releases since which input tokens are the whole prompt: 2025-11-01 and 2025-11-12."""
 
 
 def is_storage(path: Path) -> bool:
@@ -64,6 +70,7 @@ def _read_cline(path: Path) -> tuple[list[Request], int]:
         entries = None
     if not isinstance(entries, list):
         raise TranscriptError(path, "is not the list of messages that Cline writes")
+    tool = next((tool for folder, tool in VS_CODE_TOOLS.items() if folder in path.parts), "")
     reports = []
     damaged = 0
     for entry in entries:
@@ -72,25 +79,33 @@ def _read_cline(path: Path) -> tuple[list[Request], int]:
         amounts = _amounts(entry.get("text"))
         damaged += amounts is None
         if amounts is not None:
-            reports.append(_of_cline(entry, amounts, path.parent.name))
+            reports.append(_of_task(entry, amounts, path.parent.name, tool or ("roo_code" if "apiProtocol" in amounts else cline.NAME)))
     return reports, damaged
 
 
-def _of_cline(entry: JsonObject, amounts: JsonObject, task: str) -> Request:
+def _of_task(entry: JsonObject, amounts: JsonObject, task: str, tool: str) -> Request:
     time = moment(entry.get("ts"))
+    names = ("tokensIn", "cacheReads", "cacheWrites", "tokensOut")
+    counts = Counts(*(count_at(amounts, name) for name in names))
+    if _is_whole_prompt(tool, amounts, time):
+        counts = split_total(*counts[:4])
     return Request(
-        f"cline:{task}:{entry.get('ts')}" if time is not None else "",
+        f"{tool}:{task}:{entry.get('ts')}" if time is not None else "",
         time,
-        cline.NAME,
+        tool,
         text_at(object_at(entry, "modelInfo"), "modelId"),
         "",
         task,
-        input_tokens=count_at(amounts, "tokensIn"),
-        cache_read=count_at(amounts, "cacheReads"),
-        cache_write=count_at(amounts, "cacheWrites"),
-        output_tokens=count_at(amounts, "tokensOut"),
+        **amounts_of(counts),
         cost=dollars(amounts.get("cost")),
     )
+
+
+def _is_whole_prompt(tool: str, amounts: JsonObject, time: float | None) -> bool:
+    """True if the input tokens include those of the cache. The record names no version, but fewer tokens than cached ones do not."""
+    if tool not in WHOLE_SINCE or count_at(amounts, "tokensIn") < count_at(amounts, "cacheReads") + count_at(amounts, "cacheWrites"):
+        return False
+    return amounts.get("apiProtocol") != "anthropic" or time is None or time >= WHOLE_SINCE[tool]
 
 
 def _amounts(text: object) -> JsonObject | None:

@@ -169,6 +169,33 @@ class TestCline:
         assert (request.session, request.model, request.cost) == ("177", "gpt-5.5", Decimal("0.125"))
         assert (request.input_tokens, request.cache_read, request.cache_write, request.output_tokens) == (12, 400, 30, 5)
 
+    @pytest.mark.parametrize(
+        ("folder", "tool", "protocol", "time", "total", "expected"),
+        [
+            ("rooveterinaryinc.roo-cline", "roo_code", "anthropic", 1_764_000_000_000, 442, (12, 400, 30)),  # the whole prompt
+            ("rooveterinaryinc.roo-cline", "roo_code", "anthropic", 1_760_000_000_000, 442, (442, 400, 30)),  # before: what is not cached
+            ("rooveterinaryinc.roo-cline", "roo_code", "openai", 1_760_000_000_000, 442, (12, 400, 30)),
+            ("rooveterinaryinc.roo-cline", "roo_code", "anthropic", 1_764_000_000_000, 12, (12, 400, 30)),  # less than what is cached
+            ("kilocode.kilo-code", "kilo_code", "anthropic", 1_762_500_000_000, 442, (442, 400, 30)),
+            ("kilocode.kilo-code", "kilo_code", "anthropic", 1_763_000_000_000, 442, (12, 400, 30)),
+            ("somewhere", "roo_code", "openai", 1_764_000_000_000, 442, (12, 400, 30)),  # only these two write the protocol
+            ("somewhere", "cline", "", 1_764_000_000_000, 442, (442, 400, 30)),
+        ],
+    )
+    def test_tasks_of_its_relatives(
+        self, folder: str, tool: str, protocol: str, time: int, total: int, expected: tuple[int, int, int], tmp_path: Path
+    ) -> None:
+        """Roo Code and Kilo Code write the same files, with another meaning of the input tokens."""
+        amounts = {"tokensIn": total, "tokensOut": 5, "cacheWrites": 30, "cacheReads": 400, "cost": 0.125}
+        amounts |= {"apiProtocol": protocol} if protocol else {}
+        entry = {"ts": time, "type": "say", "say": "api_req_started", "text": json.dumps(amounts)}
+        log = put(tmp_path / f"cfg/Code/User/globalStorage/{folder}/tasks/177/ui_messages.json", [entry])
+        if folder != "somewhere":
+            assert find_logs(environment={"XDG_CONFIG_HOME": str(tmp_path / "cfg")}, home=tmp_path / "home") == [log]
+        (request,) = read_ledger([log]).requests
+        assert (request.tool, request.session, request.cost) == (tool, "177", Decimal("0.125"))
+        assert (request.input_tokens, request.cache_read, request.cache_write, request.output_tokens) == (*expected, 5)
+
     @pytest.mark.parametrize("content", ["", "{}", "[" * 5000, '[{"say": "api_req_started", "text": "{"}, 3]'])
     def test_damage_is_a_fault(self, tmp_path: Path, content: str) -> None:
         log = tmp_path / "ui_messages.json"
