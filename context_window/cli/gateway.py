@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
+from session.extras import install_line
+
 from ..hosts import is_loopback
 from ..printable import printable
 from .options import TokenBudget, WholeNumber, named_strategy, strategy_option
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from ..gateway.shared_refusals import SharedRefusals
 
 PORT = 8383
-INSTALL = "the gateway needs more packages: pip install 'context-window[gateway]'"
 
 
 EPILOG = """\b
@@ -102,7 +103,7 @@ def gateway(
         from ..gateway.serve import address_of, bound_socket, run_client, serve, serving
         from ..gateway.shared_refusals import RefusalsOfKind
     except ModuleNotFoundError as error:
-        raise BadInputError(INSTALL) from error
+        raise BadInputError(f"the gateway needs more packages: {install_line('gateway')}") from error
     from ..settings.context_window import ContextWindow
 
     if token_file is None and not is_loopback(host):
@@ -225,7 +226,7 @@ def _refusals(address: str | None) -> SharedRefusals | None:
     try:
         check_address(address)
     except ModuleNotFoundError as error:
-        raise BadInputError("a store on a server needs more packages: pip install 'context-window[postgres]'") from error
+        raise BadInputError(f"a store on a server needs more packages: {install_line('postgres')}") from error
     logging.getLogger("psycopg.pool").setLevel(logging.ERROR)  # it repeats one message again and again
     return SharedRefusals(address)
 

@@ -12,10 +12,11 @@ from typing import Any
 
 import click
 
+from session.extras import install_line
+
 from .options import READABLE_FORMATS, CommandOptions, max_tokens_option
 from .output import BadInputError
 
-INSTALL = "the server needs another package: pip install 'context-window[mcp]'"
 INSTRUCTIONS = (
     "Tools over the log of this session. The log keeps what a compaction has removed from the conversation: search it before you ask the "
     "user to repeat something or read a file again."
@@ -78,4 +79,4 @@ def server_class() -> Any:
         except ModuleNotFoundError as error:
             if error.name not in {"mcp", module}:
                 raise
-    raise BadInputError(INSTALL)
+    raise BadInputError(f"the server needs another package: {install_line('mcp')}")

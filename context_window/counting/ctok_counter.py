@@ -7,6 +7,7 @@ from functools import cache, lru_cache
 from importlib.util import find_spec
 from typing import Any
 
+from session.extras import install_line
 from session.parts import Part
 
 from ..errors import ArgumentError
@@ -50,7 +51,7 @@ class CtokCounter:
         if version not in VERSIONS:
             raise ArgumentError("version", version, f"pass one of {', '.join(VERSIONS)}")
         if not has_ctok():
-            raise ArgumentError("version", version, "ctok is not installed; pip install 'context-window[claude]', on Python 3.12 or later")
+            raise ArgumentError("version", version, f"ctok is not installed; {install_line('claude')}, on Python 3.12 or later")
         self.name = f"ctok {version}"
         self.image_rule = image_rule
         self._version = version

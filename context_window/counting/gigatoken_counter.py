@@ -8,6 +8,8 @@ from importlib.util import find_spec
 from typing import Any
 from unicodedata import category
 
+from session.extras import install_line
+
 from ..errors import ArgumentError
 from .images import ImageRule, estimated_image_tokens
 from .tiktoken_counter import TiktokenCounter
@@ -34,7 +36,7 @@ class GigatokenCounter(TiktokenCounter):
         """
         super().__init__(image_rule, ratio)
         if not has_gigatoken():
-            raise ArgumentError("token_counter", "gigatoken", "is not installed; pip install 'context-window[fast]'")
+            raise ArgumentError("token_counter", "gigatoken", f"is not installed; {install_line('fast')}")
         self.name = self.name.replace("tiktoken", "gigatoken")
 
     @classmethod

@@ -13,6 +13,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from session.extras import install_line
 from session.printable import printable
 
 from ..loop import SchemaTool
@@ -47,7 +48,7 @@ async def mcp_server(command: str, prefix: str) -> AsyncIterator[Sequence[Schema
     try:
         from mcp import ClientSession, StdioServerParameters, stdio_client
     except ModuleNotFoundError:
-        raise ChatError("--mcp needs another package: pip install 'context-window[mcp]'") from None
+        raise ChatError(f"--mcp needs another package: {install_line('mcp')}") from None
     from ..integrations.mcp import mcp_tools
 
     keys = {key for provider in PROVIDERS.values() for key in provider.keys}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from session.extras import install_line
+
 from ..errors import ContextWindowError
 
 
@@ -24,4 +26,4 @@ class FleetError(ContextWindowError):
 
 def missing(package: str) -> FleetError:
     """Return the error about a package that is not installed."""
-    return FleetError(package, "is not installed: pip install 'context-window[fleet]'")
+    return FleetError(package, f"is not installed: {install_line('fleet')}")

@@ -16,6 +16,7 @@ from session.errors import FormatError, StoreConflictError, StoreError, short
 from session.sanitize import clean
 from session.session import Session
 
+from ..extras import install_line
 from .dialect import Connection, Database
 from .file import StoreFile
 from .journal import EDIT, Change, SavedState, changes_since, extends, saved_state
@@ -305,5 +306,5 @@ def _opened(address: str | os.PathLike[str], busy_seconds: float) -> Database:
     try:
         from .server import StoreServer
     except ImportError as error:
-        raise StoreError("PostgreSQL", "a store there needs more packages: pip install 'context-window[postgres]'") from error
+        raise StoreError("PostgreSQL", f"a store there needs more packages: {install_line('postgres')}") from error
     return StoreServer(os.fspath(address), busy_seconds)

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from context_window import FunctionCall, FunctionCallOutput, Image, Session
-from context_window.cli.mcp import INSTALL
 from context_window.integrations.log_tools import ANSWER_MOST, LogTools, answered, newest_claude_log
+from session.extras import install_line
 from tests.support.claude_lines import Log, call, result
 from tests.support.looping import manager
 from tests.support.pictures import png
@@ -152,4 +152,4 @@ def test_without_the_library_the_command_names_it(capsys: pytest.CaptureFixture[
     for name in ("mcp", "mcp.server", "mcp.server.mcpserver", "mcp.server.fastmcp"):
         monkeypatch.setitem(sys.modules, name, None)
     code, _, err = Shell(capsys, monkeypatch)("mcp")
-    assert (code, err) == (2, f"context-window: {INSTALL}\n")
+    assert (code, err) == (2, f"context-window: the server needs another package: {install_line('mcp')}\n")

@@ -15,6 +15,7 @@ import pytest
 import context_window.gateway
 from context_window import ContextWindow, Extract, PriorityTrim, Strategy
 from context_window.cli import run
+from session.extras import install_line
 from tests.gateway.test_gateway_http import long_body, says, upstream_that
 from tests.support.pictures import png
 
@@ -117,4 +118,4 @@ def test_without_its_packages_the_command_says_what_to_install(monkeypatch: pyte
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert run(["gateway"]) == 2
-    assert "pip install 'context-window[gateway]'" in capsys.readouterr().err
+    assert install_line("gateway") in capsys.readouterr().err

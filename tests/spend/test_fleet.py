@@ -23,6 +23,7 @@ from hypothesis import given
 
 from context_window.spend import FleetError, SpendCache, cache_file, find_remote_logs, parquet_of, read_ledger, read_on_dask, spend_by
 from context_window.spend.rows import decode, read_rows
+from session.extras import install_line
 from session.transcripts.reported_requests import Request
 from tests.spend.logs import answer, write, write_folder
 from tests.spend.test_spend import REQUESTS
@@ -271,7 +272,7 @@ def test_a_missing_package_is_named_with_its_extra(
     path = write(tmp_path / "a.jsonl", answer("m", 1))
     code, out, err = shell("spend", *([] if package == "fsspec" else [path]), *args)
     assert (code, out) == (2, "")
-    assert f"{package} is not installed: pip install 'context-window[fleet]'" in err
+    assert f"{package} is not installed: {install_line('fleet')}" in err
 
 
 def test_an_error_can_be_copied() -> None:

@@ -186,7 +186,7 @@ class TestCline:
         self, folder: str, tool: str, protocol: str, time: int, total: int, expected: tuple[int, int, int], tmp_path: Path
     ) -> None:
         """Roo Code and Kilo Code write the same files, with another meaning of the input tokens."""
-        amounts = {"tokensIn": total, "tokensOut": 5, "cacheWrites": 30, "cacheReads": 400, "cost": 0.125}
+        amounts: dict[str, Any] = {"tokensIn": total, "tokensOut": 5, "cacheWrites": 30, "cacheReads": 400, "cost": 0.125}
         amounts |= {"apiProtocol": protocol} if protocol else {}
         entry = {"ts": time, "type": "say", "say": "api_req_started", "text": json.dumps(amounts)}
         log = put(tmp_path / f"cfg/Code/User/globalStorage/{folder}/tasks/177/ui_messages.json", [entry])
