@@ -104,7 +104,7 @@ class _Conversation:
         self._is_changed |= is_trim or has_compacted
         if not self._is_changed:
             return request
-        cost = _cost(request, self._view, 0 if is_lost else read)
+        cost = _cost(request, self._view, 0 if is_lost else min(read, self._view))
         self.trims += is_trim and cost is not None
         return replace(request, cost=cost)
 
@@ -130,5 +130,5 @@ def _cost(request: Request, prompt: int, read: int) -> Decimal | None:
     listed, other = cost_of(alone), cost_of(with_new(emptied, kind_of_new(request), new if has_cache else prompt))
     stated = cost_of(request)
     if listed is None or other is None or stated is None:
-        return None
+        return stated
     return other if request.cost is None or not listed else stated * other / listed

@@ -61,7 +61,7 @@ def _reproduce(name: str, *, keep: bool) -> int:
     print(repr(mutated) if isinstance(mutated, bytes) else f"a value of type {type(mutated).__name__}")
     if keep and isinstance(mutated, bytes):
         CORPUS.mkdir(exist_ok=True)
-        (CORPUS / f"{chosen.target}.{chosen.name}.{name}").write_bytes(mutated)
+        (CORPUS / f"{chosen.target}.{chosen.name}.{name}.mutant").write_bytes(mutated)
     print("no fault:", check(seed, number))
     return 0
 

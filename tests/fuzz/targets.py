@@ -14,7 +14,7 @@ from .programs import check_mcp, check_recall, check_statusline, mcp_seeds, reca
 from .seeds import Seed, make_seed, seeds
 
 CORPUS = Path(__file__).parent / "corpus"
-"""Mutants that once broke a promise, as files named TARGET.INPUT.NAME. Each is an input of its target."""
+"""Mutants that once broke a promise, as files named TARGET.INPUT.NAME.mutant. Each is an input of its target."""
 
 CHECKS: dict[str, Callable[[Seed, Any, int], str]] = {
     "readers": check_reader,
@@ -41,6 +41,6 @@ def inputs(*, recorded: bool = True) -> tuple[Seed, ...]:
 
 def kept() -> Iterator[Seed]:
     """Yield the mutants in the corpus."""
-    for path in sorted(CORPUS.glob("*.*")):
+    for path in sorted(CORPUS.glob("*.mutant")):
         target, name, _ = path.name.split(".", 2)
         yield make_seed(name, "file", "bytes", path.read_bytes(), target)

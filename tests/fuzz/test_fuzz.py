@@ -84,7 +84,7 @@ def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str], mo
     assert "3.5: from " in capfd.readouterr().out
 
 
-@pytest.mark.parametrize("name", [path.name for path in sorted(CORPUS.glob("*.*"))])
+@pytest.mark.parametrize("name", [path.name for path in sorted(CORPUS.glob("*.mutant"))])
 def test_what_broke_the_promise_once_keeps_it(name: str) -> None:
     """The corpus: each file is the mutant that showed a fault."""
     (seed,) = (seed for seed in kept() if seed.data == make_seed("", "file", "bytes", (CORPUS / name).read_bytes(), "").data)

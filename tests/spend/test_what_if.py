@@ -118,6 +118,14 @@ def test_a_cold_cache_makes_a_trim_free() -> None:
     assert what_if([*requests, request(60_000, 53_000, 360)], "auto").trims == 0
 
 
+def test_a_prompt_that_shrinks_a_little_has_no_new_tokens() -> None:
+    """Nothing is billed below zero."""
+    requests = [*growing(8), request(40_000, 39_000, 250)]
+    rates = rates_of(requests[0])
+    assert rates is not None
+    assert cost_of(what_if(requests, 40_000).requests[-1]) == 25_000 * rates.cache_read + 100 * rates.output
+
+
 def test_a_request_that_sums_up_two_is_left_as_it_is() -> None:
     requests = growing(9)
     requests.insert(5, request(80_000, 79_000, 130))
