@@ -41,6 +41,7 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         *((folder, "session-state/**/*.jsonl") for folder in copilot),
         (f"{home}/.factory", "sessions/**/*.jsonl"),
         (f"{home}/.grok", "sessions/**/chat_history.jsonl"),
+        (f"{home}/.qwen", "projects/*/chats/*.jsonl"),
         (f"{home}/.cline", "data/sessions/**/*.messages.json"),
         (f"{home}/.cline", f"data/tasks/*/{CLINE_TASK}"),
         *(

@@ -32,6 +32,7 @@ from . import (
     opencode,
     openhands,
     pi,
+    qwen,
     session_json,
     swe_agent,
 )
@@ -70,6 +71,7 @@ class Format(Protocol):
 
 
 FORMATS: tuple[Format, ...] = (
+    qwen,
     claude_code,
     codex,
     copilot_cli,

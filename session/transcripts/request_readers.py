@@ -13,7 +13,7 @@ from typing import Protocol, TypedDict
 
 from session.plan_limits import PlanLimits, limits_of
 
-from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
+from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi, qwen
 from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
 from .opencode_v2 import is_answer
@@ -395,6 +395,37 @@ class CopilotReader:
         )
 
 
+class QwenReader:
+    """Qwen Code reports the usage of each answer. A fork's copies keep their ids.
+
+    Attributes:
+        note: A sentence on requests that state only a total; empty if there are none.
+    """
+
+    note = ""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the request of an answer."""
+        usage = object_at(value, "usageMetadata")
+        counts = qwen.usage_of(usage)
+        if value.get("type") != "assistant" or counts is None:
+            return
+        if not (count_at(usage, "promptTokenCount") or count_at(usage, "candidatesTokenCount")):
+            self.note = "requests that state only a total, which counts as input"
+        yield Request(
+            f"qwen:{record_id}" if (record_id := id_at(value, "uuid")) else "",
+            seconds(value.get("timestamp")),
+            qwen.NAME,
+            text_at(value, "model"),
+            text_at(value, "cwd"),
+            text_at(value, "sessionId"),
+            text_at(value, "agentId"),
+            **amounts_of(counts),
+            reasoning=min(count_at(usage, "thoughtsTokenCount"), counts.output_tokens),
+            branch=text_at(value, "gitBranch"),
+        )
+
+
 READERS: dict[str, type[RequestReader]] = {
     claude_code.NAME: ClaudeCodeReader,
     codex.NAME: CodexReader,
@@ -403,6 +434,7 @@ READERS: dict[str, type[RequestReader]] = {
     opencode.NAME: OpencodeReader,
     pi.NAME: PiReader,
     cline.NAME: ClineReader,
+    qwen.NAME: QwenReader,
 }
 """The readers by the name of their format."""
 

@@ -319,6 +319,7 @@ READABLE = {
     "gemini_cli": "Gemini CLI",
     "opencode": "opencode",
     "pi": "pi",
+    "qwen": "Qwen Code",
     "cursor": "Cursor",
     "droid": "droid",
     "grok": "Grok",

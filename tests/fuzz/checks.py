@@ -22,7 +22,7 @@ from .seeds import Seed
 
 REFUSED = "refused"
 
-LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "cursor", "droid", "grok", "pi"})
+LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "cursor", "droid", "grok", "pi", "qwen"})
 """Formats that account for every line of any file."""
 SESSIONS_CHECKED = 2
 """Sessions of one file that are saved and converted."""

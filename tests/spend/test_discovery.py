@@ -20,7 +20,9 @@ def test_a_folder_whose_name_looks_like_a_pattern_has_its_logs(tmp_path: Path, n
     assert find_logs(environment={variable: str(home)} if variable else {}, home=home) == [log]
 
 
-@pytest.mark.parametrize("path", [".factory/sessions/-project/id.jsonl", ".grok/sessions/project/id/chat_history.jsonl"])
+@pytest.mark.parametrize(
+    "path", [".factory/sessions/-project/id.jsonl", ".grok/sessions/project/id/chat_history.jsonl", ".qwen/projects/p/chats/id.jsonl"]
+)
 def test_droid_and_grok_have_their_logs_in_the_home_folder(tmp_path: Path, path: str) -> None:
     """Logs of tools that have a reader are found without a path."""
     log = tmp_path / path

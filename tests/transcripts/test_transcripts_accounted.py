@@ -11,12 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session.errors import TranscriptError
-from session.items import FunctionCall, FunctionCallOutput, Reasoning
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Reasoning
 from session.transcripts import grok, read_transcript
 from session.transcripts.detect import read_account
 from session.transcripts.record_feed import text_size
 from session.transcripts.reported_requests import read_requests
+from tests.support.shared import TRANSCRIPTS
 
+EXAMPLES = TRANSCRIPTS.parent / "other_tools" / "qwen"
 DROID: list[dict[str, Any]] = [
     {"type": "session_start", "id": "s1", "title": "A", "cwd": "/w", "version": "0.81.0"},
     {
@@ -73,7 +75,24 @@ CURSOR: list[dict[str, Any]] = [
     {"role": "assistant", "message": {"content": [{"type": "text", "text": "They pass."}]}},
     {"type": "turn_ended", "status": "success"},
 ]
-LOGS = {"cursor": CURSOR, "droid": DROID, "grok": GROK, "pi": PI}
+
+
+def _qwen(uuid: str, parent: str | None, kind: str, *parts: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    role = "model" if kind == "assistant" else "user"
+    message = {} if kind == "system" else {"message": {"role": role, "parts": list(parts)}}
+    return {"uuid": uuid, "parentUuid": parent, "sessionId": "s", "timestamp": "2026-01-01T00:00:00Z", "type": kind, **message, **fields}
+
+
+QWEN_USAGE = {"promptTokenCount": 100, "candidatesTokenCount": 20, "thoughtsTokenCount": 5, "cachedContentTokenCount": 60}
+QWEN: list[dict[str, Any]] = [
+    _qwen("a", None, "user", {"text": "Read it"}),
+    _qwen("b", "a", "assistant", {"text": "A wrong way."}, model="q", usageMetadata={**QWEN_USAGE, "totalTokenCount": 120}),
+    _qwen("c", "a", "system", subtype="rewind", systemPayload={"truncatedCount": 1}),
+    _qwen("d", "c", "assistant", {"text": "Hm.", "thought": True}, model="q"),
+    _qwen("d", "c", "assistant", {"functionCall": {"id": "1", "name": "read", "args": {}}}, usageMetadata={"totalTokenCount": 7}),
+    _qwen("e", "d", "tool_result", {"functionResponse": {"id": "1", "name": "read", "response": {"output": "x"}}}),
+]
+LOGS = {"cursor": CURSOR, "droid": DROID, "grok": GROK, "pi": PI, "qwen": QWEN}
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> Path:
@@ -138,3 +157,37 @@ def test_a_log_without_answers_has_no_requests_and_no_fault(tmp_path: Path) -> N
 def test_a_type_that_is_no_text_is_not_grok_s(kind: object) -> None:
     """The fuzzer found a `TypeError`."""
     assert not grok.claims({"type": kind, "model_id": "grok-4.5"})
+
+
+def test_a_rewind_of_qwen_takes_back_an_answer_but_not_its_usage(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.jsonl", QWEN)
+    assert [type(item).__name__ for item in read_transcript(path).items] == ["Message", "Reasoning", "FunctionCall", "FunctionCallOutput"]
+    log = read_requests(path)
+    amounts = [(request.input_tokens, request.cache_read, request.output_tokens, request.reasoning) for request in log.requests]
+    assert amounts == [(40, 60, 20, 5), (7, 0, 0, 0)]  # the total says that the thoughts are in the candidates
+    assert "only a total" in log.note
+
+
+def test_a_compression_of_qwen_replaces_what_is_before_it(tmp_path: Path) -> None:
+    history = [{"role": "user", "parts": [{"text": "Summary."}]}]
+    record = _qwen("f", "e", "system", subtype="chat_compression", systemPayload={"compressedHistory": history})
+    session = read_transcript(_write(tmp_path / "log.jsonl", [*QWEN, record]))
+    compaction = session.items[-1]
+    assert isinstance(compaction, Compaction)
+    assert (compaction.summary, len(compaction.replaces)) == ("Summary.", 4)
+
+
+def test_a_damaged_log_of_qwen_is_read_as_far_as_it_goes(tmp_path: Path) -> None:
+    path = _write(tmp_path / "log.jsonl", [*QWEN, _qwen("g", "nowhere", "system", subtype="rewind", systemPayload={})])
+    path.write_text(path.read_text("utf-8") + '{"uuid": "h", "pare', "utf-8")
+    session = read_transcript(path)
+    assert len(session.items) == 4
+    assert any("a rewind to an unknown record" in warning for warning in session.metadata["warnings"])
+
+
+@pytest.mark.skipif(not EXAMPLES.is_dir(), reason="the examples are not there")
+def test_the_examples_of_qwen_are_read() -> None:
+    paths = sorted(EXAMPLES.glob("*.jsonl"))
+    assert {read_account(path).format for path in paths} == {"qwen"}
+    session = read_transcript(next(path for path in paths if path.stem.endswith("0004")))
+    assert "Discarded branch answer." not in str(session.to_dict()["items"])
