@@ -91,7 +91,7 @@ class JoinedAnswer(ABC):
             events = list(self.visible(event))
         except UNREADABLE:
             self.has_failed = True
-            events = [] if self._hides else [event]
+            events = [] if self._hides else [*self.waiting(), event]
         yield from events
 
     def finish_round(self) -> None:
@@ -132,6 +132,7 @@ class JoinedAnswer(ABC):
 
     def end(self) -> Iterator[StreamEvent]:
         """Yield the events that end the answer."""
+        yield from self.waiting()
         if self.has_failed or not self._hides:
             yield from self._last
         elif self._answers:
@@ -198,6 +199,10 @@ class JoinedAnswer(ABC):
     @abstractmethod
     def begin_round(self) -> None:
         """Prepare for the events of another round."""
+
+    def waiting(self) -> Iterator[StreamEvent]:
+        """Yield the events that wait for others, which do not come, or cannot be read. Nothing waits in most formats."""
+        yield from ()
 
     def error_event(self, error: Json) -> StreamEvent:
         """Return an error of the upstream, or of ours in its form, as an event of a stream that has begun."""

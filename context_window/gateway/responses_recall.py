@@ -1,8 +1,9 @@
 """Recalls in OpenAI's Responses API.
 
 Reasoning must be followed by the item that followed it when it was made (docs/provider-rules.md, R2). Reasoning right before a hidden call
-is hidden with it, so a reasoning item waits until the next item begins. Later items of that answer get ids that the provider does not
-know: by its own ids it would miss the reasoning. Later reasoning of that answer is hidden, too, since it would miss an item by its own id.
+is hidden with it, so a reasoning item waits until the next item begins, and what comes between them waits behind it. Later items of that
+answer get ids that the provider does not know: by its own ids it would miss the reasoning. Later reasoning of that answer is hidden, too,
+since it would miss an item by its own id.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         self._indices: dict[Any, int] = {}  # index for the client, by index in the round
         self._next = self._number = 0
         self._head: Json = {}
-        self._waiting: list[StreamEvent] = []  # events of reasoning items, until the next item begins
+        self._waiting: list[StreamEvent] = []  # events of reasoning items and what comes after, until the next item begins
         self._reasoning: set[Any] = set()  # their indices in the round
         self._is_unlinked = False
 
@@ -84,16 +85,17 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         """Yield an event of a visible item with its index in the joined response."""
         data = event.data or {}
         kind, index = text_at(data, "type"), data.get("output_index")
+        is_known = index in self._indices or index in self._reasoning
         if kind in FINAL_EVENTS:
             if not self._hides:
                 yield from self._release()
             yield from self._ending(event) if self._hides else (self._numbered(event),)
         elif kind == "response.output_item.added":
             yield from self._item(event, data.get("item"), index)
+        elif index in self._reasoning or (self._waiting and not self._hides):
+            self._waiting.append(event)
         elif index is not None:
-            if index in self._reasoning:
-                self._waiting.append(event)
-            elif index in self._indices:
+            if is_known or not self._hides:  # an item that never began is passed on as it is
                 yield self._numbered(event)
         elif kind in ("response.created", "response.in_progress", "response.queued"):
             if not self._answers:
@@ -111,9 +113,11 @@ class ResponsesJoinedAnswer(JoinedAnswer):
                 self._reasoning.add(index)
                 self._waiting.append(event)
         elif _is_recall(fields):
+            others = [each for each in self._waiting if not self._is_reasoning(each)]
             self._hides = True
-            self._is_unlinked = self._is_unlinked or bool(self._waiting)
+            self._is_unlinked = self._is_unlinked or len(others) < len(self._waiting)
             self._waiting = []
+            yield from map(self._numbered, others)
         else:
             yield from self._release()
             self._indices[index] = self._next
@@ -125,15 +129,33 @@ class ResponsesJoinedAnswer(JoinedAnswer):
         delayed, self._waiting = self._waiting, []
         for event in delayed:
             index = (event.data or {}).get("output_index")
-            if index not in self._indices:
+            if index in self._reasoning and index not in self._indices:
                 self._indices[index] = self._next
                 self._next += 1
             yield self._numbered(event)
         self._reasoning -= self._indices.keys()
 
+    def waiting(self) -> Iterator[StreamEvent]:
+        """Yield what waits for the next item, unless a hidden call has made it invalid."""
+        if not self._hides:
+            yield from self._release()
+
+    def _ending(self, event: StreamEvent) -> Iterator[StreamEvent]:
+        if self._waiting and not self._hides:
+            self._waiting.append(event)
+        else:
+            yield from super()._ending(event)
+
+    def _is_reasoning(self, event: StreamEvent) -> bool:
+        return (event.data or {}).get("output_index") in self._reasoning
+
     def _numbered(self, event: StreamEvent) -> StreamEvent:
-        """Return an event with its number in the client's stream, and its item's index and id there."""
+        """Return an event with its number in the client's stream, and its item's index and id there; as it is if nothing is hidden."""
         data = dict(event.data or {})
+        if not self._hides or event.data is None:
+            number = data.get("sequence_number")
+            self._number = number + 1 if isinstance(number, int) else self._number
+            return event
         if "sequence_number" in data:
             self._number = self._number or data["sequence_number"]  # the client's numbers begin as the upstream's do
             data["sequence_number"] = self._number

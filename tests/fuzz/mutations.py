@@ -8,7 +8,7 @@ from functools import cache
 from random import Random
 from typing import Any
 
-from .seeds import Layout, Seed, seeds
+from .seeds import Layout, Seed, event_stream, seeds
 
 MUTATIONS = (1, 1, 1, 2, 3, 4)
 """Most changes to the values of one mutant. With more, hardly any reader recognizes its own format."""
@@ -196,7 +196,7 @@ class Mutator:
         if layout == "text":
             return "\n".join(value)
         if layout == "events" and isinstance(value, list):
-            return "".join(f"event: x\ndata: {json.dumps(data)}\n\n" for data in value) + "data: [DONE]\n\n"
+            return event_stream(value)
         if layout in ("document", "events") or not isinstance(value, list):
             return json.dumps(value, indent=self.chance.choice((None, None, 1)))
         end = self.chance.choice(("\n", "\n", "\n", "\n", "\r\n", "\r\n\n", "", " "))

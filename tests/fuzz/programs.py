@@ -104,12 +104,13 @@ def mcp_seeds() -> Iterator[Seed]:
     """Yield calls of every kind that the server answers."""
     for name, params in CALLS.items():
         yield make_seed(name, "file", "document", {"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params}, "mcp")
-    for method in ("tools/list", "ping"):
-        yield make_seed(method, "file", "document", {"jsonrpc": "2.0", "id": "a", "method": method, "params": {}}, "mcp")
+        yield make_seed("parameters", "file", "document", params, "mcp")
+    for method in ("tools-list", "ping"):
+        yield make_seed(method, "file", "document", {"jsonrpc": "2.0", "id": "a", "method": method.replace("-", "/"), "params": {}}, "mcp")
 
 
-def check_mcp(_: Seed, raw: bytes, number: int) -> str:
-    """Check the second promise for one mutant. A ping after it must be answered, too."""
+def check_mcp(seed: Seed, raw: bytes, number: int) -> str:
+    """Check the second promise for one mutant: a line, or the parameters of a call. A ping after it must be answered, too."""
     from context_window.cli.mcp import mcp
 
     info = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "fuzz", "version": "1"}}
@@ -117,7 +118,9 @@ def check_mcp(_: Seed, raw: bytes, number: int) -> str:
         {"jsonrpc": "2.0", "id": "begin", "method": "initialize", "params": info},
         {"jsonrpc": "2.0", "method": "notifications/initialized"},
     ]
-    raw = raw.replace(b"\r", b" ").replace(b"\n", b" ") if number % 2 else raw
+    raw = raw.replace(b"\r", b" ").replace(b"\n", b" ") if number % 8 else raw  # one line, as clients write it
+    if seed.name == "parameters":
+        raw = b'{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": %b}' % raw
     calls = ids_of_calls(raw)
     wire = _Wire(b"".join(json.dumps(line).encode() + b"\n" for line in head) + raw + b"\n", [*calls, "after"])
     assert mcp.callback is not None

@@ -102,6 +102,11 @@ def make_seed(name: str, reader: str, layout: Layout, value: Any, target: str = 
     return Seed(name, reader, layout, marshal.dumps(value), target)
 
 
+def event_stream(events: list[Any]) -> str:
+    """Return a stream of server-sent events."""
+    return "".join(f"event: x\ndata: {json.dumps(data)}\n\n" for data in events) + "data: [DONE]\n\n"
+
+
 @cache
 def seeds(*, recorded: bool = True) -> tuple[Seed, ...]:
     """Return the inputs of the target `readers`.
