@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import re
 import sys
 from fractions import Fraction
 from importlib.resources import files
@@ -30,6 +31,7 @@ from context_window.counting.images import claude_high_tokens, claude_standard_t
 from context_window.counting.select import select_counter
 from context_window.counting.tiktoken_counter import default_counter
 from context_window.models import describe_model
+from session.extras import install_line
 from session.parts import Image
 
 installed = pytest.mark.skipif(find_spec("ctok") is None, reason="ctok is not installed; it needs Python 3.12: pip install '.[claude]'")
@@ -69,7 +71,7 @@ def test_a_ctok_that_does_not_work_is_told_of_and_tiktoken_counts(monkeypatch: p
 
 def test_who_asks_for_ctok_without_having_it_is_told_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctok_counter, "find_spec", lambda name: None)
-    with pytest.raises(ArgumentError, match=r"pip install 'context-window\[claude\]'"):
+    with pytest.raises(ArgumentError, match=re.escape(install_line("claude"))):
         CtokCounter("4.8")
 
 

@@ -1,6 +1,7 @@
 """A store on a PostgreSQL server: what a server can do that no file does. What both promise is tested in `test_store.py`."""
 
 import os
+import re
 import signal
 import sys
 import threading
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from session import FormatError, Message, StoreBusyError, StoreDamagedError, StoreError
+from session.extras import install_line
 from session.store import SessionStore
 from session.store.dialect import POSTGRES
 from session.store.schema import APPLICATION
@@ -234,7 +236,7 @@ def test_a_server_that_has_gone_is_named_and_the_session_stays(postgres: Postgre
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)
     monkeypatch.delitem(sys.modules, "session.store.server", raising=False)
-    with pytest.raises(StoreError, match=r"pip install 'context-window\[postgres\]'") as caught:
+    with pytest.raises(StoreError, match=re.escape(install_line("postgres"))) as caught:
         SessionStore("postgresql://user:secret@host/database")
     assert_hidden(caught.value, "secret")
 

@@ -129,7 +129,7 @@ def test_numbers_unknown_to_json_or_python(tmp_path: Path) -> None:
     ("content", "message"),
     [
         (b"", "is empty"),
-        (b"\n\n", "no transcript of a known format found (known: claude_code, "),
+        (b"\n\n", "no transcript of a known format found (known: qwen, claude_code, "),
         (b"# A readme\n\nWith words.\n", "no transcript of a known format"),
         (b'{"a": 1}\n', "no transcript of a known format"),
         (b'{"type":"response_item","payload":{}}\n', "no transcript of a known format"),
