@@ -16,6 +16,7 @@ from session.extras import install_line
 
 from ..hosts import is_loopback
 from ..printable import printable
+from .days import today_in
 from .options import TokenBudget, WholeNumber, named_strategy, strategy_option
 from .output import BAD_INPUT, BadInputError, complain, say_note
 
@@ -195,8 +196,6 @@ def _warnings_shown(*, at_end: bool) -> Iterator[None]:
 
 def _spent_today() -> Decimal:
     """Return what the requests of today have cost, by the logs of all tools, in US dollars."""
-    from datetime import datetime
-
     from ..spend import choose
     from ..spend.tables import sum_of
     from .spend_reading import read_logs
@@ -205,7 +204,7 @@ def _spent_today() -> Decimal:
         requests = read_logs(()).requests
     except BadInputError:  # there are no logs
         return Decimal(0)
-    return sum_of("today", choose(requests, since=datetime.now().astimezone().date())).cost
+    return sum_of("today", choose(requests, since=today_in(None))).cost
 
 
 def _recorder(folder: str | None) -> Recorder | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .days import today_in
 from .output import BadInputError, show
 from .spend import complain_of_faults
 from .spend_reading import read_logs
@@ -10,7 +11,6 @@ from .spend_reading import read_logs
 def show_overview() -> bool:
     """Show the overview of the sessions of all tools. Return False if there are none."""
     import time
-    from datetime import datetime
 
     from ..display.limits import limit_sentences
     from ..display.overview import overview_lines
@@ -22,7 +22,7 @@ def show_overview() -> bool:
         ledger = read_logs(())
     except BadInputError:  # there are no logs
         return False
-    overview = overview_of(ledger.requests, datetime.now().astimezone().date())
+    overview = overview_of(ledger.requests, today_in(None))
     limits = list(limit_sentences(stated_limits(ledger.limits), ledger.requests, time.time()))
     footnotes = price_notes(ledger.requests)
     show(lambda width, glyphs: overview_lines(overview, limits, footnotes, width, glyphs))
