@@ -194,8 +194,8 @@ def _last_time(lines: list[bytes]) -> tuple[float | None, bool]:
 
 
 def _name(model: dict[str, Any]) -> str:
-    name = model.get("display_name") or model.get("id")
-    return short_name(name, NAME_MAX) if isinstance(name, str) else ""
+    names = (short_name(name, NAME_MAX).strip() for name in (model.get("display_name"), model.get("id")) if isinstance(name, str))
+    return next(filter(None, names), "")
 
 
 def _fill(filled: int, size: int, *, colours: bool) -> str:

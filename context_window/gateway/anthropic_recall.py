@@ -130,7 +130,7 @@ class AnthropicJoinedAnswer(JoinedAnswer):
     def _placed(self, event: StreamEvent) -> StreamEvent:
         data = event.data or {}
         index = self._indices[data.get("index")]
-        return event if data.get("index") == index else event.with_data({**data, "index": index})
+        return event if data.get("index") == index or not self._hides else event.with_data({**data, "index": index})
 
 
 def _blocks(answer: Json) -> list[Json]:

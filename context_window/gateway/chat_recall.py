@@ -83,7 +83,9 @@ class ChatJoinedAnswer(JoinedAnswer):
         choice = first_choice(chunk.get("choices"))
         delta: Json = choice.get("delta") or {}
         new_delta = self._visible_delta(delta)
-        if choice.get("finish_reason") or not choice:
+        if not self._hides:  # all is passed on as it came
+            yield event
+        elif choice.get("finish_reason") or not choice:
             if self._hides and choice and new_delta:  # its text and calls do not wait
                 yield event.with_data({**chunk, **self._head, "choices": [{**choice, "delta": new_delta, "finish_reason": None}]})
                 event = event.with_data({**chunk, "choices": [{**choice, "delta": {}}]})

@@ -175,6 +175,8 @@ class RecallingAnswer(Response):
             await self._next(calls)
         except httpx.TransportError as error:
             return self._failure(f"the gateway cannot reach the upstream: {type(error).__name__}")
+        except RecursionError:
+            return self._failure("the upstream's answer is nested so deeply that it cannot be sent back with what it recalls")
         if self._answer.status == 200:
             return None
         error_body = await self._answer.error_body()

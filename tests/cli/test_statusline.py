@@ -235,3 +235,8 @@ def test_a_window_that_cannot_be_right_is_not_shown() -> None:
 def test_a_long_last_line_does_not_hide_the_requests(size: int, tmp_path: Path) -> None:
     lines = [answer("m", usage(5_000)), json.dumps({"type": "user", "message": {"content": "x" * size}})]
     assert status_line({"transcript_path": transcript(tmp_path, lines)}) == "5k · cache 100%"
+
+
+def test_a_model_s_name_of_spaces_is_none() -> None:
+    assert status_line({"model": {"id": "claude-sonnet-5-5", "display_name": "\r\n"}}) == "claude-sonnet-5-5"
+    assert status_line({"model": {"id": " "}}) == "no request yet"
