@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import AsyncIterator, Iterable
 
 import anyio
@@ -13,7 +12,8 @@ from starlette.types import Receive, Scope, Send
 
 from ..threads import in_thread
 from .body_json import value_of
-from .usage_reader import DEFLATED, UsageReader
+from .decoding import Decoder
+from .usage_reader import UsageReader
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -59,18 +59,9 @@ def json_of_refusal(body: bytes, encoding: bytes) -> object:
         body: The body as it came.
         encoding: Its content encoding.
     """
-    plain = body
-    if encoding.lower() in DEFLATED:
-        inflater = zlib.decompressobj(wbits=47)  # any window, the form is detected
-        try:
-            plain = inflater.decompress(body, LONGEST_REFUSAL)
-        except zlib.error:
-            return None
-        if inflater.unconsumed_tail:
-            return None
-    elif encoding.lower() != b"identity":
-        return None
-    return value_of(plain)
+    decoder = Decoder(encoding, LONGEST_REFUSAL)
+    decoder.add(body)
+    return value_of(bytes(decoder.content))
 
 
 class OpenAnswer:
@@ -90,7 +81,7 @@ class OpenAnswer:
         self.headers = forwarded(answer.headers.raw)
         self._answer = answer
         self._rest = answer.aiter_raw()
-        self._begun = b""
+        self._begun = bytearray()
         self._reader: UsageReader | None = None
 
     def watch(self, reader: UsageReader | None) -> None:
@@ -112,7 +103,7 @@ class OpenAnswer:
             try:
                 self._begun += await anext(self._rest)
             except StopAsyncIteration:
-                return json_of_refusal(self._begun, dict(self.headers).get(b"content-encoding", b"identity"))
+                return json_of_refusal(bytes(self._begun), dict(self.headers).get(b"content-encoding", b"identity"))
         return None
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -122,7 +113,7 @@ class OpenAnswer:
             httpx.TransportError: The upstream broke the connection.
         """
         if self._begun:
-            yield self._begun
+            yield bytes(self._begun)
         async for piece in self._rest:
             if self._reader is not None:
                 self._reader.read(piece)

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from session.transcripts.values import object_at
 
 from .body_json import value_of
+from .decoding import Decoder
 from .wire_format import Json
 
 LONGEST = 4 * 1024 * 1024
 """Bytes of one event, or of an answer that is not streamed, that are kept until its end. The usage in a longer one is not read."""
-DEFLATED = (b"gzip", b"x-gzip", b"deflate")
 _MARKS = (b'"usage"', b'"usageMetadata"')
 
 
@@ -27,38 +26,29 @@ class UsageReader:
             on_usage: Called once at the answer's end with the fields of the report, if there is one. Later reports of a stream complete
                 earlier ones.
         """
-        encoding = headers.get(b"content-encoding", b"identity").lower()
-        self._inflater = zlib.decompressobj(wbits=47) if encoding in DEFLATED else None  # 47: any window, the form is detected
+        self._decoder = Decoder(headers.get(b"content-encoding", b"identity"), LONGEST)
         self._is_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
-        self._is_readable = self._inflater is not None or encoding == b"identity"
-        self._rest = b""
         self._report: Json = {}
         self._on_usage = on_usage
 
     def read(self, piece: bytes) -> None:
         """Take the next bytes of the answer."""
-        if not self._is_readable:
-            return
-        try:
-            plain = piece if self._inflater is None else self._inflater.decompress(piece, LONGEST)
-        except zlib.error:
-            self._is_readable = False
-            return
-        self._rest += plain
-        if self._is_stream:
-            *lines, self._rest = self._rest.split(b"\n")
-            for line in lines:
+        content = self._decoder.content
+        seen = len(content)
+        self._decoder.add(piece)
+        if self._is_stream and (end := content.rfind(b"\n", seen) + 1):
+            for line in bytes(content[:end]).split(b"\n"):
                 self._read_event(line)
-        if len(self._rest) > LONGEST:
-            self._rest, self._is_readable = b"", False
+            del content[:end]
 
     def end(self) -> None:
         """Report the usage. The answer has ended, or has broken off. Slow for a large answer: run it in a thread."""
+        rest = bytes(self._decoder.content)
+        self._decoder.content.clear()
         if self._is_stream:
-            self._read_event(self._rest)
-        elif any(mark in self._rest for mark in _MARKS):
-            self._add(self._rest)
-        self._rest, self._is_readable = b"", False
+            self._read_event(rest)
+        elif any(mark in rest for mark in _MARKS):
+            self._add(rest)
         if self._report:
             report, self._report = self._report, {}
             self._on_usage(report)

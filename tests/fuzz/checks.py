@@ -8,6 +8,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from context_window.recall import recall_tool
+from context_window.strategies import Extract
 from session import FormatError, Session, TranscriptError
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.anthropic import from_anthropic, to_anthropic
@@ -16,6 +18,7 @@ from session.providers.openai_chat import from_openai_chat, to_openai_chat
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
 from session.transcripts import TranscriptAccount, read_account
 from session.units import grouping
+from tests.support.looping import manager
 
 from .folder import folder
 from .seeds import Seed
@@ -91,7 +94,18 @@ def check_value(reader: str, value: Any, number: int = 0) -> str:
     except FormatError as error:
         return check_refusal(error)
     check_session(session, number)
+    if reader == "from_dict" and number % 2:
+        check_view(session)
     return reader
+
+
+def check_view(session: Session) -> None:
+    """Check that a session gets a view that can be saved, whose items can be recalled, whatever digests and notes it says it holds."""
+    view = manager(2_000, strategy=Extract()).process_session(session)
+    check_session(view)
+    tool = recall_tool("anthropic")
+    for item in view.items:
+        tool.handle(view, {"id": item.id}).text.encode()
 
 
 def check_refusal(error: FormatError) -> str:

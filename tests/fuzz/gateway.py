@@ -163,6 +163,8 @@ APIS: dict[str, Api] = {
         [_candidate([{"text": "a"}]), _candidate([_PART]), {**_candidate([], finishReason="STOP"), "usageMetadata": _METADATA}],
     ),
 }
+STREAM = "-stream"
+"""End of the name of an input that is a stream."""
 REFUSAL = {"error": {"type": "invalid_request_error", "message": "prompt is too long: 5000 tokens > 1500 maximum"}, "type": "error"}
 PATHS = (
     "",
@@ -205,7 +207,7 @@ def answer_seeds() -> Iterator[Seed]:
     """Yield the answers and the stream of each wire format, and a refusal."""
     for name, api in APIS.items():
         yield make_seed(name, "file", "document", api.answers[0], "answers")
-        yield make_seed(name, "file", "events", api.events, "answers")
+        yield make_seed(name + STREAM, "file", "events", api.events, "answers")
     yield make_seed("anthropic", "file", "document", REFUSAL, "answers")
 
 
@@ -255,12 +257,12 @@ def check_answer(seed: Seed, body: bytes, number: int) -> str:
     """Let an upstream give a damaged answer to a request that has the recall tool.
 
     Args:
-        seed: The seed, named after its wire format.
+        seed: The seed, named after its wire format, and that it is a stream.
         body: The mutant.
         number: Decides the answer's status, headers and pieces, and the answer to a recall.
     """
-    chance, api = Random(number), APIS[seed.name]
-    is_stream = seed.layout == "events"
+    name, is_stream = seed.name.removesuffix(STREAM), seed.name.endswith(STREAM)
+    chance, api = Random(number), APIS[name]
     headers = [(b"content-type", b"text/event-stream" if is_stream else b"application/json")]
     status, sent, has_foreign_headers = 400 if seed.value() == REFUSAL else 200, body, False
     if chance.random() < 0.2:
@@ -269,10 +271,10 @@ def check_answer(seed: Seed, body: bytes, number: int) -> str:
         sent = chance.choice((body, gzip.compress(body), zlib.compress(body), gzip.compress(body)[:-9]))
     size = chance.choice((1_000_000, 1_000, 97, 1 + len(sent) // 50))
     first = Reply(status, headers, [sent[start : start + size] for start in range(0, len(sent), size)])
-    second = chance.choice((first, *_sound_replies(seed.name)))
+    second = chance.choice((first, *_sound_replies(name)))
     upstream = _Upstream([first, second])
     recall = chance.random() < 0.8
-    path, query, request = _request(seed.name, is_stream=is_stream)
+    path, query, request = _request(name, is_stream=is_stream)
     exchange = run_exchange(upstream, "POST", path, _CLIENT, request, query=query, recall=recall)
     if exchange.status == 502:
         return _refused(exchange, api.path, "POST")

@@ -41,6 +41,7 @@ STATUS = {
     "model": {"id": "claude-sonnet-5-5", "display_name": "Sonnet"},
     "context_window": {"context_window_size": 200_000, "current_usage": USAGE},
     "cost": {"total_cost_usd": 1.5},
+    "rate_limits": {"five_hour": {"used_percentage": 23.5, "resets_at": 1_900_000_000}, "seven_day": {"used_percentage": 4}},
     "transcript_path": "none.jsonl",
 }
 LOG = [
@@ -93,7 +94,7 @@ def _run(raw: bytes) -> tuple[int, bytes, str]:
         patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw))),
         patch.object(sys, "stdout", out),
         patch.object(sys, "stderr", err),
-        patch.dict(os.environ, {"ANTHROPIC_BASE_URL": ""}),
+        patch.dict(os.environ, {"ANTHROPIC_BASE_URL": "", "CONTEXT_WINDOW_HOME": str(folder())}),
     ):
         code = main()
     assert isinstance(out.buffer, io.BytesIO)

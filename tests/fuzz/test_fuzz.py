@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator
+from importlib import import_module
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 pytest.importorskip("resource", reason="needs the timers and limits of Unix")
 
+from context_window import statusline
+from context_window.gateway import relay
+from context_window.integrations import mcp_lines
+from context_window.recall import Recalled
 from session.transcripts import draft
 from session.transcripts.detect import FORMATS, GENERIC_FORMATS, TEXT_FORMATS
 from session.transcripts.record import Record
-from tests.fuzz import running
+from tests.fuzz import programs, running
 from tests.fuzz.checks import READERS, REFUSED, check_file, check_value
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.seeds import make_seed, seeds
-from tests.fuzz.targets import CHECKS, CORPUS, kept
+from tests.fuzz.targets import CHECKS, CORPUS, inputs, kept
 
-MUTANTS, WORKERS = 4_000, 8
+MUTANTS, WORKERS = 2_000, 8
 """Mutants of one run, and the tests that share them, so that `-n` can spread them."""
 
 
@@ -73,6 +80,32 @@ def test_a_record_without_a_reason_is_a_fault(monkeypatch: pytest.MonkeyPatch) -
     assert any("AssertionError" in kind for kind in running.run(0, range(60), recorded=False).faults)
 
 
+async def _cut_off(answer: relay.OpenAnswer) -> AsyncIterator[bytes]:
+    async for piece in answer._rest:
+        yield piece[:-1]
+
+
+PLANTED: dict[str, tuple[Any, str, Any]] = {
+    "requests": (relay, "forwarded", lambda *_: 1 / 0),
+    "answers": (relay.OpenAnswer, "pieces", _cut_off),
+    "statusline": (statusline, "short_name", lambda name, _: "\x1b[2J" + name),
+    "mcp": (mcp_lines, "cleaned", lambda line: line.replace(b"ping", b"pong")),
+    "recall": (Recalled, "text", property(lambda _: "x" * 100_000)),
+    "outputs": (import_module("context_window.cli.spend"), "printable", str),
+}
+"""For each target a fault: where it is planted, and what stands there then."""
+
+
+@pytest.mark.parametrize("target", PLANTED)
+def test_a_planted_fault_is_found(target: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    where, name, fault = PLANTED[target]
+    monkeypatch.setattr(programs, "PATIENCE", 1)
+    monkeypatch.setattr(where, name, fault)
+    choices = inputs(recorded=False)
+    numbers = (number for number in range(2_000) if choices[number % len(choices)].target == target)
+    assert any(running.run(0, [number], recorded=False).faults for number in numbers)
+
+
 @pytest.mark.long
 def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     from tests.fuzz.__main__ import main
@@ -86,7 +119,7 @@ def test_the_command_counts_and_reproduces(capfd: pytest.CaptureFixture[str], mo
 
 @pytest.mark.parametrize("name", [path.name for path in sorted(CORPUS.glob("*.mutant"))])
 def test_what_broke_the_promise_once_keeps_it(name: str) -> None:
-    """The corpus: each file is the mutant that showed a fault."""
+    """The corpus: each file is the mutant that showed a fault. Its number decided what was sent around it."""
     (seed,) = (seed for seed in kept() if seed.data == make_seed("", "file", "bytes", (CORPUS / name).read_bytes(), "").data)
-    for number in range(4):
+    for number in (*range(4), int(name.split(".")[-2]) // 7):
         CHECKS[seed.target](seed, (CORPUS / name).read_bytes(), number)
