@@ -12,7 +12,12 @@ from hypothesis import strategies as st
 from context_window.gateway.decoding import Decoder
 
 LIMIT = 1_000
-PACKED: dict[bytes, Callable[[bytes], bytes]] = {b"identity": bytes, b"gzip": gzip.compress, b"GZIP": gzip.compress, b"deflate": zlib.compress}
+PACKED: dict[bytes, Callable[[bytes], bytes]] = {
+    b"identity": bytes,
+    b"gzip": gzip.compress,
+    b"GZIP": gzip.compress,
+    b"deflate": zlib.compress,
+}
 
 
 @given(
