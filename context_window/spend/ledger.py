@@ -14,7 +14,7 @@ from session.transcripts.reported_requests import Request
 from .cache import SpendCache
 from .lineage import makers_of
 from .log_files import LogFile, log_files
-from .rows import LogRows, decode
+from .rows import LogRows, Reader, decode, read_rows
 from .schedulers import Advance, Scheduler, read_here
 
 Progress = Callable[[int], AbstractContextManager[Advance]]
@@ -59,6 +59,8 @@ def read_ledger(
     *,
     scheduler: Scheduler = read_here,
     cache: SpendCache | None = None,
+    reader: Reader = read_rows,
+    is_explained: bool = False,
 ) -> Ledger:
     """Return the requests of these logs. Neither their order nor the scheduler nor the cache changes the result.
 
@@ -67,17 +69,19 @@ def read_ledger(
         progress: Shows how much has been read. Logs in the cache are not read.
         scheduler: `read_here` reads in this process, `read_on_all_cores` in several.
         cache: Results of earlier runs. Default: every log is read.
+        reader: Reads one log. Default: what it reports, without what prompts were made of.
+        is_explained: True if the reader adds that, and results of earlier runs without it do not count.
     """
     entries = _Entries()
     unread: list[LogFile] = []
     for log in log_files(paths):
         entry = cache.get(log) if cache else None
-        if entry is None:
+        if entry is None or (is_explained and not entry.is_explained):
             unread.append(log)
         else:
             entries.add(log, entry)
     with progress(sum(log.size for log in unread)) if progress and unread else nullcontext(lambda _: None) as advance:
-        for log, data in scheduler(unread, advance):
+        for log, data in scheduler(unread, advance, reader):
             rows = decode(data)
             entries.add(log, rows)
             if cache and rows.problem is None:

@@ -120,6 +120,8 @@ PROPERTIES: dict[str, Callable[[Request], str]] = {
     "session": lambda request: request.session or UNKNOWN,
     "agent": lambda request: request.agent or MAIN,
     "branch": lambda request: request.branch or UNKNOWN,
+    "commit": lambda request: (request.makeup.commit if request.makeup else "") or "(no commit)",
+    "pr": lambda request: (request.makeup.pull_request if request.makeup else "") or "(no pull request)",
 }
 BLOCK = "block"
 GROUPINGS = (*DAYS, BLOCK, *PROPERTIES)

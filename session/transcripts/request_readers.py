@@ -16,6 +16,7 @@ from session.plan_limits import PlanLimits, limits_of
 from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi, qwen
 from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
+from .makeup import Makeup
 from .opencode_v2 import is_answer
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
@@ -46,6 +47,7 @@ class Request:
         searches: Web searches that the provider ran and charges for.
         largest_prompt: Tokens of the largest prompt, if the answer took several; 0 if it took one. Prices can rise with it.
         branch: The branch of the repository on which the assistant worked; empty if the log does not tell.
+        makeup: What the prompt was made of; None unless someone has worked it out.
     """
 
     id: str
@@ -68,6 +70,7 @@ class Request:
     searches: int = 0
     largest_prompt: int = 0
     branch: str = ""
+    makeup: Makeup | None = None
 
     @property
     def prompt(self) -> int:
