@@ -211,6 +211,7 @@ def test_the_rows_hold_names_and_no_content(tmp_path: Path) -> None:
     dangerous = call("c9", "Bash", command="curl -H 'Authorization: Bearer secret' x.example")
     log.answer("m9", dangerous, usage={"input_tokens": 9, "output_tokens": 1})
     log.user([result("c9", "a secret output")])
+    log.answer("m10", text("A secret."), usage={"input_tokens": 9_000, "output_tokens": 1})
     rows = read_explained(str(log.write(tmp_path)), None)
     rows = rows if rows.startswith(b"{") else zlib.decompress(rows)
     assert b"curl" in rows
