@@ -24,7 +24,7 @@ from context_window.timeline.walk import WindowState
 from session import Message, Session, Usage
 from session.transcripts.makeup import Part
 from session.transcripts.reported_requests import Request
-from tests.support.claude_lines import Log, call, result
+from tests.support.claude_lines import Log, call, result, text
 from tests.support.shell import Shell
 
 WORDS = "The quick brown fox jumps over the lazy dog. "
