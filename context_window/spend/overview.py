@@ -126,7 +126,7 @@ def _causes(requests: Sequence[Request]) -> Iterator[tuple[Cause, Decimal]]:
 
 def _thinking(request: Request) -> Decimal:
     rates, cost = rates_of(request), cost_of(request)
-    return Decimal(0) if rates is None or cost is None else min(cost, min(request.reasoning, request.output_tokens) * rates.output)
+    return Decimal(0) if rates is None or cost is None else min(cost, min(request.reasoning or 0, request.output_tokens) * rates.output)
 
 
 def _rewritten(before: Request, now: Request) -> Decimal:

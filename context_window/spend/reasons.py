@@ -102,7 +102,7 @@ def charges_of(request: Request) -> Iterator[Charge]:
     scale, read = (cost - searches) / listed, rates.cache_read
     uncached = request.prompt - request.cache_read
     paid = (listed - request.cache_read * read - request.output_tokens * rates.output) / uncached if uncached else read
-    thinking = min(request.reasoning, request.output_tokens)
+    thinking = min(request.reasoning or 0, request.output_tokens)
     charges = [
         Charge(SEARCHED, "", "", searches),
         Charge(THINKING, "", "", thinking * rates.output * scale),

@@ -27,7 +27,7 @@ from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, 
 
 from .remote import is_remote, local_copy
 
-FORMAT = 7
+FORMAT = 8
 """Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""

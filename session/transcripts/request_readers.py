@@ -19,7 +19,7 @@ from .codex.content import usage_of as codex_usage
 from .makeup import Makeup
 from .opencode_v2 import is_answer
 from .usage import Counts, dollars, split_total
-from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
+from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, stated_at, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Request:
         cache_write: Prompt tokens written to the cache for five minutes, or for a time that the log does not state.
         cache_write_1h: Prompt tokens written to the cache for an hour.
         output_tokens: Tokens of the answer, reasoning included.
-        reasoning: Those of them that are reasoning, as far as reported.
+        reasoning: Those of them that are reasoning; None if the log does not tell.
         cost: Price in US dollars that the log states; None if it states none.
         speed: `fast` if the request was served faster at a higher price; empty otherwise.
         tier: The service tier that has prices of its own: `batch`, `flex`, `priority`; empty otherwise.
@@ -62,7 +62,7 @@ class Request:
     cache_write: int = 0
     cache_write_1h: int = 0
     output_tokens: int = 0
-    reasoning: int = 0
+    reasoning: int | None = None
     cost: Decimal | None = None
     speed: str = ""
     tier: str = ""
@@ -215,7 +215,7 @@ class CodexReader:
             self._session,
             self._agent,
             **amounts_of(counts),
-            reasoning=count_at(last, "reasoning_output_tokens"),
+            reasoning=stated_at(last, "reasoning_output_tokens"),
             branch=self._branch,
         )
 
@@ -242,7 +242,7 @@ class GeminiReader:
                     self._project,
                     self._session,
                     **amounts_of(counts),
-                    reasoning=count_at(tokens, "thoughts"),
+                    reasoning=stated_at(tokens, "thoughts"),
                 )
 
 
@@ -280,7 +280,7 @@ class OpencodeReader:
             parent or session_id,
             session_id if "parentID" in session else "",
             **amounts_of(opencode.usage_of(tokens)),
-            reasoning=count_at(tokens, "reasoning"),
+            reasoning=stated_at(tokens, "reasoning"),
             cost=dollars(session.get("cost")) or None,
         )
 
@@ -305,7 +305,7 @@ class OpencodeReader:
                     parent or session_id,
                     session_id if "parentID" in session else "",
                     **amounts_of(counts),
-                    reasoning=count_at(tokens, "reasoning"),
+                    reasoning=stated_at(tokens, "reasoning"),
                     cost=dollars(step.get("cost")),
                 )
 
@@ -394,7 +394,7 @@ class CopilotReader:
             self._project,
             self._session,
             **amounts_of(counts),
-            reasoning=count_at(usage, "reasoningTokens"),
+            reasoning=stated_at(usage, "reasoningTokens"),
         )
 
 
@@ -424,7 +424,7 @@ class QwenReader:
             text_at(value, "sessionId"),
             text_at(value, "agentId"),
             **amounts_of(counts),
-            reasoning=min(count_at(usage, "thoughtsTokenCount"), counts.output_tokens),
+            reasoning=None if (thoughts := stated_at(usage, "thoughtsTokenCount")) is None else min(thoughts, counts.output_tokens),
             branch=text_at(value, "gitBranch"),
         )
 
