@@ -103,6 +103,7 @@ def filter_options(command: Command) -> Command:
 @click.option(
     "--what-if", "window", type=TokenBudget(min=1), metavar="N|auto", help="Also estimate what it would have cost within a window."
 )
+@click.option("--forget", is_flag=True, help="Forget what earlier runs have read of logs that no longer exist. Without it, they count.")
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
@@ -122,6 +123,7 @@ def spend(
     scheduler: str | None,
     is_trusted: bool,
     no_cache: bool,
+    forget: bool,
     **filters: Any,
 ) -> None:
     """Show the tokens and the money that sessions have cost.
@@ -148,7 +150,7 @@ def spend(
             f"--by {grouping} sums up money, not tokens; leave out {'--what-if' if window is not None else '--sort total'}."
         )
     is_explained = grouping in EXPLAINED
-    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, is_explained=is_explained)
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, is_explained=is_explained, forget=forget)
     requests = chosen(ledger.requests, zone, **filters)
     if target is not None:
         target.write(parquet_of(requests, zone=zone))

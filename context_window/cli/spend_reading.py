@@ -21,7 +21,13 @@ if TYPE_CHECKING:
 
 
 def read_logs(
-    paths: Sequence[str], *, no_cache: bool = False, address: str | None = None, is_trusted: bool = False, is_explained: bool = False
+    paths: Sequence[str],
+    *,
+    no_cache: bool = False,
+    address: str | None = None,
+    is_trusted: bool = False,
+    is_explained: bool = False,
+    forget: bool = False,
 ) -> Ledger:
     """Return the requests of these logs, or of those of all tools.
 
@@ -30,6 +36,7 @@ def read_logs(
         no_cache: True to read every log and keep nothing.
         address: Of the Dask scheduler of the cluster to read on; None to read with all cores of this machine.
         is_trusted: True to reach a scheduler on another machine without TLS.
+        forget: True to forget the logs that no longer exist.
         is_explained: True to work out what each prompt was made of, which takes several times as long.
 
     Raises:
@@ -49,9 +56,17 @@ def read_logs(
         where = "below the given paths" if paths else "where the known tools write them"
         raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
     with nullcontext() if no_cache else _cache() as cache:
+        if cache is not None and forget:
+            complain(f"forgotten: {cache.forget():,} logs that no longer exist")
         progress = partial(progress_bar, "explaining logs" if is_explained else "reading logs")
         ledger = read_ledger(
-            logs, progress, scheduler=scheduler, cache=cache, reader=_reader(is_explained=is_explained), is_explained=is_explained
+            logs,
+            progress,
+            scheduler=scheduler,
+            cache=cache,
+            reader=_reader(is_explained=is_explained),
+            is_explained=is_explained,
+            keep=not paths,
         )
     if cache is not None and cache.problem:
         complain(cache.problem)

@@ -34,7 +34,7 @@ def csv_of(values: Sequence[dict[str, Any]], columns: Iterable[str]) -> str:
 def about(ledger: Ledger) -> dict[str, Any]:
     """Return what is known of the logs as JSON values."""
     faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
-    return {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults}
+    return {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
 
 
 def none_passes(ledger: Ledger, passed: int) -> Iterator[str]:
@@ -45,7 +45,10 @@ def none_passes(ledger: Ledger, passed: int) -> Iterator[str]:
 
 
 def repeats(ledger: Ledger) -> Iterator[str]:
-    """Yield a sentence on the reports that were left out."""
+    """Yield sentences on the logs that no longer exist, and on the reports that were left out."""
+    if ledger.deleted:
+        logs = "1 log no longer exists and counts" if ledger.deleted == 1 else f"{ledger.deleted:,} logs no longer exist and count"
+        yield f"{logs} by what earlier runs have read; --forget forgets that."
     if ledger.repeated == 1:
         yield "1 request is in several logs and was counted once."
     elif ledger.repeated:

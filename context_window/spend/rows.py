@@ -27,12 +27,18 @@ from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, 
 
 from .remote import is_remote, local_copy
 
-FORMAT = 8
-"""Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
+FORMAT = 9
+"""Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again. Those of logs that no
+longer exist are all there is, so rows of every format from 9 on must stay readable: each names its fields."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
 TEXTS = ("tool", "model", "project", "session", "agent", "speed", "tier", "region", "branch")
 """Texts of a request that are stored once a log."""
+FIELDS = (
+    *("id", "time", *TEXTS, "input_tokens", "cache_read", "cache_write", "cache_write_1h", "output_tokens", "reasoning", "cost"),
+    *("searches", "largest_prompt", "makeup"),
+)
+"""The fields of a request, in the order in which a row has them."""
 TEXTS_OF_PART = 3
 """Fields of a part that are texts, its first ones."""
 Explain = Callable[[str | os.PathLike[str], tuple[Request, ...]], tuple[Request, ...]]
@@ -117,7 +123,14 @@ def encode(log: LogRows) -> bytes:
         ]
         for request in log.requests
     ]
-    values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem, "note": log.note}
+    values = {
+        "fields": FIELDS,
+        "requests": requests,
+        "texts": list(indices),
+        "damaged": log.damaged_lines,
+        "problem": log.problem,
+        "note": log.note,
+    }
     values["limits"], values["explained"] = log.limits, log.is_explained
     values["lineage"] = [log.lineage.thread, log.lineage.start, log.lineage.parents]
     data = json.dumps(values, separators=(",", ":")).encode()
@@ -133,7 +146,7 @@ def decode(data: bytes) -> LogRows:
     try:
         values = json.loads(data if data.startswith(b"{") else zlib.decompress(data))
         texts = [intern(text) for text in values["texts"]]
-        requests = tuple(_request(row, texts) for row in values["requests"])
+        requests = tuple(_request(dict(zip(values["fields"], row, strict=True)), texts) for row in values["requests"])
         thread, start, parents = values["lineage"]
         lineage = Lineage(thread, start, tuple(parents))
         return LogRows(
@@ -162,25 +175,12 @@ def _limits(values: list[Any] | None) -> PlanLimits | None:
     return PlanLimits(tool, time, plan, tuple(LimitPeriod(*period) for period in periods))
 
 
-def _request(row: list[Any], texts: list[str]) -> Request:
-    id_, time, *rest = row
-    names = dict(zip(TEXTS, (texts[index] for index in rest[: len(TEXTS)]), strict=True))
-    uncached, cache_read, cache_write, for_hour, output, reasoning, cost, searches, largest, makeup = rest[len(TEXTS) :]
-    return Request(
-        id_,
-        time,
-        **names,
-        input_tokens=uncached,
-        cache_read=cache_read,
-        cache_write=cache_write,
-        cache_write_1h=for_hour,
-        output_tokens=output,
-        reasoning=reasoning,
-        cost=None if cost is None else Decimal(cost),
-        searches=searches,
-        largest_prompt=largest,
-        makeup=None if makeup is None else _makeup(makeup, texts),
-    )
+def _request(row: dict[str, Any], texts: list[str]) -> Request:
+    row |= {name: texts[row[name]] for name in TEXTS if name in row}
+    cost, makeup = row["cost"], row["makeup"]
+    row["cost"] = None if cost is None else Decimal(cost)
+    row["makeup"] = None if makeup is None else _makeup(makeup, texts)
+    return Request(**row)
 
 
 def _hashed(id_: str) -> str:
