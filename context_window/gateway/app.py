@@ -38,7 +38,7 @@ from .ledger import GatewayLedger
 from .outgoing import name_and_path, outgoing_request, path_problem
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
-from .relay import OpenAnswer, RelayedAnswer, answer_to
+from .relay import OpenAnswer, RelayedAnswer, answer_to, unless_left
 from .secret_warnings import SecretWarnings
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
@@ -332,10 +332,11 @@ class _Gateway:
         is_read = recalls is not None or is_recorded(request)
         outgoing = partial(outgoing_request, request, upstream.url, path, is_read=is_read)
         add_sent(request, content)
+        answer: OpenAnswer | None = None
         try:
             answer = await answer_to(self.client, outgoing(content=content), request)
-            if answer is not None and answer.status in REFUSALS and refit is not None:
-                refusal = answered_error(answer.status, await answer.error_body())
+            if answer.status in REFUSALS and refit is not None:
+                refusal = answered_error(answer.status, await unless_left(request, answer.error_body))
                 refitted = await _refitted(partial(refit, content, refusal))
                 if refitted is not None:
                     await answer.close()
@@ -345,7 +346,9 @@ class _Gateway:
         except httpx.TransportError as error:
             self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
-        if answer is None:
+        except ClientDisconnect:
+            if answer is not None:
+                await answer.close()
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
         if answer.status > LARGEST_STATUS:

@@ -84,7 +84,8 @@ def logs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 COMMANDS = (
     "", "spend", "spend --json", "spend --csv", "spend --by block", "spend --by model --what-if auto", "spend --what-if 1 --json",
-    "report -o report.html", "usage LOG", "timeline LOG", "timeline LOG --json", "timeline LOG --why", "timeline LOG --why --json", "plan LOG",
+    "report -o report.html", "usage LOG", "timeline LOG", "timeline LOG --json", "timeline LOG --why", "timeline LOG --why --json",
+    "plan LOG",
 )  # fmt: skip
 
 
