@@ -1,4 +1,4 @@
-"""Finds keys and passwords in text, however they are spelled: as they are, escaped for JSON or an address, or in Base64.
+"""Finds keys and passwords in text, however they are spelled: as they are, escaped for JSON, an address or a page, or in Base64.
 
 `secrets_in` is what `--record`, `--warn-secrets` and `redaction.py` share. A span that it returns is one of the text as it was given.
 """
@@ -8,11 +8,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|["\\/abfnrtv0])|%[0-9a-fA-F]{2}')
+_ESCAPE = re.compile(
+    r'\\(?:u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|["\\/abfnrtv0])|%[0-9a-fA-F]{2}'
+    r"|&#(?:[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});"
+)
 _NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 LAYERS = 3
 """Escapes within escapes that are read: JSON in JSON in an address."""
@@ -143,11 +147,12 @@ def _unescaped(layer: Layer) -> Layer:
 
 
 def _character(escape: str) -> str:
-    if escape[0] == "%":
-        return chr(int.from_bytes(bytes.fromhex(escape[1:])))
-    if escape[1] in "ux":
-        return chr(int.from_bytes(bytes.fromhex(escape[2:])))
-    return _NAMED.get(escape[1], escape[1])
+    """Return the one character that an escape stands for."""
+    if escape[1] not in "#uUx" and escape[0] != "%":
+        return _NAMED.get(escape[1], escape[1])
+    is_decimal = escape[0] == "&" and escape[2] not in "xX"
+    code = int(escape.strip("\\%&#uUxX{};"), 10 if is_decimal else 16)
+    return chr(code) if code <= sys.maxunicode else "\N{REPLACEMENT CHARACTER}"
 
 
 def secrets_in(text: str) -> list[Secret]:
