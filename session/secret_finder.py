@@ -83,6 +83,8 @@ _PLACEHOLDER = re.compile(
 _IDENTIFIER = re.compile(
     r"[A-Za-z_]\w*(?:\.\w+)+|[A-Z_][A-Z0-9_]*|[a-z]+(?:_[a-z0-9]+)+|(?:[a-z]+(?:-[a-z0-9]+){1,8})|[a-z]+(?:[A-Z][a-z]+)+[0-9]?", re.ASCII
 )
+STEP, LONGEST = 100_000, 25_000
+"""Characters that are searched at once, and those that a bounded pattern may reach beyond them."""
 _DISTINCT = 6
 """Different characters of a value that is no placeholder."""
 
@@ -183,15 +185,28 @@ def _spans(text: str) -> Iterator[tuple[int, int, str, str]]:
             if match is not None and _is_varied(match[0]):
                 yield start, end, kind, text[start:end]
             start = text.find(prefix, end)
-    for match in _PEM.finditer(text):
+    for match in _matches(_PEM, text):
         yield *match.span(), "a private key", match[0]
     for pattern, kind in ((_LOGIN, "a password in an address"), (_BEARER, "a bearer token")):
-        for match in pattern.finditer(text):
+        for match in _matches(pattern, text):
             if _is_varied(match["value"]):
                 yield *match.span("value"), kind, match["value"]
-    for match in _NAMED_VALUE.finditer(text):
+    for match in _matches(_NAMED_VALUE, text):
         if _is_value(match):
             yield *match.span("value"), f"a value named {match['name']}", match["value"]
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `finditer` does. One search of a long text would keep all other threads waiting, so each is of a part."""
+    at = 0
+    while at < len(text):
+        match = pattern.search(text, at, at + STEP + LONGEST)
+        if match is None or match.start() >= at + STEP:
+            at += STEP
+            continue
+        match = pattern.match(text, match.start()) or match  # it may go on beyond the part
+        yield match
+        at = match.end()
 
 
 def _is_word_start(text: str, index: int) -> bool:
@@ -214,11 +229,11 @@ def _is_value(match: re.Match[str]) -> bool:
 
 
 def _encoded_spans(text: str) -> Iterator[tuple[int, int, str, str]]:
-    for match in _BASIC.finditer(text):
+    for match in _matches(_BASIC, text):
         _, colon, password = (decoded(match["value"]) or "").partition(":")
         if colon:
             yield *match.span("value"), "a login", password
-    for match in _BASE64.finditer(text):
+    for match in _matches(_BASE64, text):
         plain = decoded(match[0])
         if plain is not None and (inner := next(_spans(plain), None)):
             yield *match.span(), f"{inner[2]} in Base64", inner[3]

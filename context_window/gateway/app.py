@@ -43,6 +43,7 @@ from .secret_warnings import SecretWarnings
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
+from .wire_format import Json
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
@@ -249,16 +250,20 @@ class _Gateway:
 
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
         send = partial(self._send, request, upstream, raw_path)
+        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+        if fields is None:
+            return await send(body)
+        if self._ledger.secrets is not None:
+            await in_thread(partial(self._ledger.secrets.look, fields))
+        over = None if self.max_cost is None else self.max_cost.problem(self._ledger.savings.cost)
         try:
-            managed = self._managed(request, upstream, unquote(raw_path), body)
+            managed = self._managed(request, upstream, unquote(raw_path), body, fields)
         except UNFIT as error:
-            return self._unmanaged(upstream, error) or await send(body)
+            return self._unmanaged(upstream, error) or (await send(body) if over is None else _refused(upstream, 402, over))
         if managed is None:
             return await send(body)
-        if self.max_cost is not None and (problem := self.max_cost.problem(self._ledger.savings.cost)) is not None:
-            return _refused(upstream, 402, problem)
-        if self._ledger.secrets is not None:
-            await in_thread(partial(self._ledger.secrets.look, managed.fields))
+        if over is not None:
+            return _refused(upstream, 402, over)
         managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
@@ -280,11 +285,8 @@ class _Gateway:
 
         return await send(content, refit, recalls)
 
-    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes) -> ManagedRequest | None:
+    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes, fields: Json) -> ManagedRequest | None:
         """Return the request if it carries a conversation, else None."""
-        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
-        if fields is None:
-            return None
         for wire in upstream.wires:
             if (conversation := wire.conversation(path, fields)) is not None:
                 if self._recall and can_recall(request, path, wire, fields):
