@@ -14,6 +14,8 @@ PERIODS = {"five_hour": 300, "seven_day": 10_080}
 LATEST = 32_503_680_000.0
 """Unix seconds of the year 3000: no later time is one."""
 MINUTES_MAX = 366 * 24 * 60
+PERIODS_MAX = 8
+"""Periods that are kept, the shortest ones: no plan has so many."""
 
 
 class LimitPeriod(NamedTuple):
@@ -74,7 +76,8 @@ def limits_of(tool: str, stated: object, time: float | None) -> PlanLimits | Non
     """
     if not isinstance(stated, Mapping) or time is None or not 0 <= time < LATEST:
         return None
-    periods = sorted(period for name, value in stated.items() if (period := _period(name, value)) is not None)
+    found = (period for name, value in stated.items() if (period := _period(name, value)) is not None)
+    periods = sorted(found, key=lambda period: (period.minutes, period.percent, period.resets or 0))[:PERIODS_MAX]
     plan = stated.get("plan_type")
     return PlanLimits(tool, time, plan[:20] if isinstance(plan, str) else "", tuple(periods)) if periods else None
 
@@ -85,7 +88,7 @@ def _period(name: object, value: Any) -> LimitPeriod | None:
     minutes = _number(value.get("window_minutes", PERIODS.get(name) if isinstance(name, str) else None), MINUTES_MAX)
     percent = _number(value.get("used_percent", value.get("used_percentage")), 1_000)
     resets = _number(value.get("resets_at", value.get("reset_at")), LATEST)
-    return None if percent is None or not minutes else LimitPeriod(int(minutes), percent, resets)
+    return None if percent is None or minutes is None or minutes < 1 else LimitPeriod(int(minutes), percent, resets)
 
 
 def _number(value: object, most: float) -> float | None:

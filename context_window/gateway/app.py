@@ -38,11 +38,12 @@ from .ledger import GatewayLedger
 from .outgoing import name_and_path, outgoing_request, path_problem
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
-from .relay import OpenAnswer, RelayedAnswer, answer_to
+from .relay import OpenAnswer, RelayedAnswer, answer_to, unless_left
 from .secret_warnings import SecretWarnings
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
+from .wire_format import Json
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
@@ -249,16 +250,20 @@ class _Gateway:
 
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
         send = partial(self._send, request, upstream, raw_path)
+        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+        if fields is None:
+            return await send(body)
+        if self._ledger.secrets is not None:
+            await in_thread(partial(self._ledger.secrets.look, fields))
+        over = None if self.max_cost is None else self.max_cost.problem(self._ledger.savings.cost)
         try:
-            managed = self._managed(request, upstream, unquote(raw_path), body)
+            managed = self._managed(request, upstream, unquote(raw_path), body, fields)
         except UNFIT as error:
-            return self._unmanaged(upstream, error) or await send(body)
+            return self._unmanaged(upstream, error) or (await send(body) if over is None else _refused(upstream, 402, over))
         if managed is None:
             return await send(body)
-        if self.max_cost is not None and (problem := self.max_cost.problem(self._ledger.savings.cost)) is not None:
-            return _refused(upstream, 402, problem)
-        if self._ledger.secrets is not None:
-            await in_thread(partial(self._ledger.secrets.look, managed.fields))
+        if over is not None:
+            return _refused(upstream, 402, over)
         managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
@@ -280,11 +285,8 @@ class _Gateway:
 
         return await send(content, refit, recalls)
 
-    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes) -> ManagedRequest | None:
+    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes, fields: Json) -> ManagedRequest | None:
         """Return the request if it carries a conversation, else None."""
-        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
-        if fields is None:
-            return None
         for wire in upstream.wires:
             if (conversation := wire.conversation(path, fields)) is not None:
                 if self._recall and can_recall(request, path, wire, fields):
@@ -332,10 +334,11 @@ class _Gateway:
         is_read = recalls is not None or is_recorded(request)
         outgoing = partial(outgoing_request, request, upstream.url, path, is_read=is_read)
         add_sent(request, content)
+        answer: OpenAnswer | None = None
         try:
             answer = await answer_to(self.client, outgoing(content=content), request)
-            if answer is not None and answer.status in REFUSALS and refit is not None:
-                refusal = answered_error(answer.status, await answer.error_body())
+            if answer.status in REFUSALS and refit is not None:
+                refusal = answered_error(answer.status, await unless_left(request, answer.error_body))
                 refitted = await _refitted(partial(refit, content, refusal))
                 if refitted is not None:
                     await answer.close()
@@ -345,7 +348,9 @@ class _Gateway:
         except httpx.TransportError as error:
             self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
-        if answer is None:
+        except ClientDisconnect:
+            if answer is not None:
+                await answer.close()
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
         if answer.status > LARGEST_STATUS:

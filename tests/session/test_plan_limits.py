@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.plan_limits import LATEST, LimitPeriod, PlanLimits, limits_of
+from session.plan_limits import LATEST, PERIODS_MAX, LimitPeriod, PlanLimits, limits_of
 
 CODEX = {
     "limit_id": "codex",
@@ -27,7 +27,21 @@ def test_both_forms_are_read() -> None:
     assert limits_of("claude_code", CLAUDE, 5.0) == PlanLimits("claude_code", 5.0, "", periods)
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(10**400)
+def test_periods_alike_but_for_their_reset_are_read() -> None:
+    """One line of a log that says so stopped the first screen and `spend`."""
+    alike = {"used_percent": 5.0, "window_minutes": 300}
+    limits = limits_of("codex", {"primary": alike, "secondary": alike | {"resets_at": 1_000}}, 5.0)
+    assert limits is not None
+    assert limits.periods == (LimitPeriod(300, 5.0, None), LimitPeriod(300, 5.0, 1_000))
+
+
+def test_a_line_of_a_thousand_periods_is_no_screen_of_a_thousand_lines() -> None:
+    limits = limits_of("codex", {str(number): {"used_percent": 5.0, "window_minutes": 300 + number} for number in range(1_000)}, 5.0)
+    assert limits is not None
+    assert len(limits.periods) == PERIODS_MAX
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([10**400, 0.5])
 PERIOD = st.dictionaries(st.sampled_from(["used_percent", "used_percentage", "window_minutes", "resets_at", "reset_at"]), VALUES)
 
 
