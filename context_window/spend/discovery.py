@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from glob import has_magic
 from pathlib import Path
 
+from session.transcripts.detect import ALL_FORMATS
 from session.transcripts.opencode_storage import is_database
 from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS
 
@@ -21,7 +22,8 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
 
     Args:
         environment: The process's variables. `CLAUDE_CONFIG_DIR` (several folders, separated by commas), `CODEX_HOME`, `COPILOT_HOME`,
-            `PI_CODING_AGENT_DIR`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME` and `APPDATA` move the folders of tools.
+            `PI_CODING_AGENT_DIR`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `APPDATA` and the variables of the readers' `PLACES` move the
+            folders of tools.
         home: The user's home folder.
     """
     config = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
@@ -39,9 +41,6 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         (f"{home}/.gemini", "tmp/*/chats/*.json*"),
         (pi, "sessions/**/*.jsonl"),
         *((folder, "session-state/**/*.jsonl") for folder in copilot),
-        (f"{home}/.factory", "sessions/**/*.jsonl"),
-        (f"{home}/.grok", "sessions/**/chat_history.jsonl"),
-        (f"{home}/.qwen", "projects/*/chats/*.jsonl"),
         (f"{home}/.cline", "data/sessions/**/*.messages.json"),
         (f"{home}/.cline", f"data/tasks/*/{CLINE_TASK}"),
         *(
@@ -51,6 +50,7 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         ),
         (f"{data}/opencode", "opencode*.db"),
         (f"{data}/opencode", "storage/session/*/*.json"),
+        *(place.found(environment, home) for format_ in ALL_FORMATS for place in getattr(format_, "PLACES", ())),
     ]
 
 

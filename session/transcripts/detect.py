@@ -1,7 +1,8 @@
 """Detects the format of a transcript from its content and reads it. All formats are registered here.
 
-A format is a module with `NAME`, `claims` and `read`, as described by `Format`. To add one, write the module and add it to
-the list for its kind: `FORMATS`, `GENERIC_FORMATS` or `TEXT_FORMATS`.
+A format is a module with `NAME`, `claims` and `read`, as described by `Format`. It may have two more: `PLACES`, where the tool writes
+its logs, and a class `Requests`, a `RequestReader` that gets the file's path. To add one, write the module and add it to the list for
+its kind: `FORMATS`, `GENERIC_FORMATS` or `TEXT_FORMATS`.
 """
 
 from __future__ import annotations
@@ -92,6 +93,7 @@ GENERIC_FORMATS: tuple[Format, ...] = (message_lists,)
 """Formats that also claim values of other formats. Used only if none of `FORMATS` claims anything in the file."""
 TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
+ALL_FORMATS: tuple[Format, ...] = (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)
 
 HEAD_BYTES = 4096
 """Bytes at the start of a file that show whether it has one of `TEXT_FORMATS`, and whether it can be a JSON document."""
@@ -199,7 +201,7 @@ def _detect(source: Source) -> Format:
     if match is not None:
         return match
     where = "" if examined <= EXAMINED_MAX or line.number == 1 else f" in its first {line.number:,} lines"
-    names = ", ".join(format_.NAME for format_ in (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS))
+    names = ", ".join(format_.NAME for format_ in ALL_FORMATS)
     raise TranscriptError(source.path, f"no transcript of a known format found{where} (known: {names})")
 
 

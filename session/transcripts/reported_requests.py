@@ -30,9 +30,8 @@ from .request_readers import (
     GeminiReader,
     Lineage,
     PiReader,
-    Request,
-    RequestReader,
 )
+from .requests import Request, RequestReader
 from .source import COMPLETE, CUT_OFF, Line, Source
 from .storage_readers import is_storage, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
@@ -165,10 +164,13 @@ def _reader_of(value: object, path: Path) -> RequestReader | None:
     Raises:
         TranscriptError: The usage in logs of this format cannot be read.
     """
-    name = next((format_.NAME for format_ in FORMATS if format_.claims(value)), None)
-    if name is None:
+    form = next((format_ for format_ in FORMATS if format_.claims(value)), None)
+    if form is None:
         return None
+    if (own := getattr(form, "Requests", None)) is not None:
+        reader: RequestReader = own(path)
+        return reader
     readers = READERS | TRAJECTORY_READERS
-    if name not in readers:
-        raise TranscriptError(path, f"is a log of {name}, whose usage by request cannot be read")
-    return readers[name]()
+    if form.NAME not in readers:
+        raise TranscriptError(path, f"is a log of {form.NAME}, whose usage by request cannot be read")
+    return readers[form.NAME]()

@@ -17,7 +17,8 @@ from . import cline
 from .opencode_storage import damaged_values, stored_sessions
 from .opencode_storage import files_of as files_of_opencode
 from .opencode_storage import is_stored as is_stored_by_opencode
-from .request_readers import OpencodeReader, Request, amounts_of
+from .request_readers import OpencodeReader
+from .requests import Request, amounts_of
 from .source import COMPLETE, decode, open_file, parse
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, text_at

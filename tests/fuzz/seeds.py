@@ -123,7 +123,7 @@ def _own_seeds() -> Iterator[Seed]:
     yield make_seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
     for name, make in LINES.items():
         yield make_seed(name, "file", "lines", make())
-    for name in ("cursor", "droid", "grok", "qwen"):
+    for name in sorted(ACCOUNTED.keys() - LINES.keys()):
         yield make_seed(name, "file", "lines", ACCOUNTED[name])
     for name, make_one in DOCUMENTS.items():
         yield make_seed(name, "file", "document", make_one())
