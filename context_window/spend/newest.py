@@ -9,6 +9,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 from session.opening import open_regular
+from session.transcripts.kimi import project_of
 from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
 from session.transcripts.values import count_at, object_at, text_at
 
@@ -52,11 +53,11 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
         if is_stored(path):
             times += _sessions_of(path)
             continue
-        is_sub_agent = path.name.startswith("agent-") or "subagents" in path.parts
+        is_sub_agent = path.name.startswith("agent-") or path.parent.name.startswith("agent-") or "subagents" in path.parts
         if is_sub_agent or path.suffix not in SUFFIXES:
             continue
         try:
-            times.append((path.stat().st_mtime_ns, path, None))
+            times.append((path.stat().st_mtime_ns, path, Path(project) if (project := project_of(path)) else None))
         except OSError:
             continue
     return [row[1:] for row in sorted(times, key=lambda row: (-row[0], row[1]))]

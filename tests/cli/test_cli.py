@@ -323,6 +323,7 @@ READABLE = {
     "cursor": "Cursor",
     "droid": "droid",
     "grok": "Grok",
+    "kimi": "Kimi",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",
