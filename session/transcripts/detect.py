@@ -20,6 +20,7 @@ from session.stack import with_room
 
 from . import (
     aider,
+    amp,
     claude_code,
     cline,
     codex,
@@ -80,6 +81,7 @@ FORMATS: tuple[Format, ...] = (
     droid,
     grok,
     kimi,
+    amp,
     gemini_cli,
     opencode,
     pi,

@@ -324,6 +324,7 @@ READABLE = {
     "droid": "droid",
     "grok": "Grok",
     "kimi": "Kimi",
+    "amp": "Amp",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",
