@@ -8,8 +8,7 @@ from glob import has_magic
 from pathlib import Path
 
 from session.transcripts.detect import ALL_FORMATS
-from session.transcripts.opencode_storage import is_database
-from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS
+from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS, is_database
 
 from .walk import below, matches, walked
 
@@ -50,7 +49,7 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         ),
         (f"{data}/opencode", "opencode*.db"),
         (f"{data}/opencode", "storage/session/*/*.json"),
-        *(place.found(environment, home) for format_ in ALL_FORMATS for place in getattr(format_, "PLACES", ())),
+        *(found for form in ALL_FORMATS for place in getattr(form, "PLACES", ()) for found in place.where(environment, home)),
     ]
 
 

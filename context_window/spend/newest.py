@@ -9,6 +9,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 from session.opening import open_regular
+from session.transcripts.detect import DATABASES
 from session.transcripts.kimi import project_of
 from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
 from session.transcripts.values import count_at, object_at, text_at
@@ -50,7 +51,7 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
     """
     times: list[tuple[int, Path, Path | None]] = []
     for path in paths:
-        if is_stored(path):
+        if is_stored(path) or path.name in DATABASES:
             times += _sessions_of(path)
             continue
         is_sub_agent = path.name.startswith("agent-") or path.parent.name.startswith("agent-") or "subagents" in path.parts
@@ -64,8 +65,12 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
 
 
 def _sessions_of(path: Path) -> list[tuple[int, Path, Path]]:
-    """Return the time of the last change, the path and the folder of each session in opencode's storage."""
+    """Return the time of the last change, the path and the folder of each session in a tool's storage."""
     try:
+        if path.name in DATABASES:
+            with DATABASES[path.name][1].chats(path) as chats:
+                ids = {chat.id for chat in chats}
+                return [(int(one.updated * 1e9), path / one.id, Path(one.folder)) for one in chats if one.parent not in ids]
         with stored_sessions(path) as sessions:
             infos = [session.info for session in sessions if "parentID" not in session.info]
     except TranscriptError:

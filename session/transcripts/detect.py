@@ -28,6 +28,7 @@ from . import (
     cursor,
     droid,
     gemini_cli,
+    goose,
     grok,
     kimi,
     message_lists,
@@ -40,7 +41,8 @@ from . import (
     swe_agent,
 )
 from .account import TranscriptAccount
-from .opencode_storage import is_storage_file
+from .chat_databases import ChatDatabase, columns_of
+from .opencode_storage import is_storage_file, is_stored
 from .source import COMPLETE, Source, read_lines
 
 
@@ -82,6 +84,7 @@ FORMATS: tuple[Format, ...] = (
     grok,
     kimi,
     amp,
+    goose,
     gemini_cli,
     opencode,
     pi,
@@ -98,6 +101,9 @@ GENERIC_FORMATS: tuple[Format, ...] = (message_lists,)
 TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
 ALL_FORMATS: tuple[Format, ...] = (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)
+
+DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose,)}
+"""Formats that have databases, by the usual name of one."""
 
 HEAD_BYTES = 4096
 """Bytes at the start of a file that show whether it has one of `TEXT_FORMATS`, and whether it can be a JSON document."""
@@ -182,8 +188,8 @@ def _detect(source: Source) -> Format:
     Raises:
         TranscriptError: The file cannot be read, is empty, or has no known format.
     """
-    if is_storage_file(source):
-        return opencode
+    if (stored := stored_format(source)) is not None:
+        return stored
     generic: Format | None = None
     line, examined = None, 0
     for line in read_lines(source.path):
@@ -207,6 +213,20 @@ def _detect(source: Source) -> Format:
     where = "" if examined <= EXAMINED_MAX or line.number == 1 else f" in its first {line.number:,} lines"
     names = ", ".join(format_.NAME for format_ in ALL_FORMATS)
     raise TranscriptError(source.path, f"no transcript of a known format found{where} (known: {names})")
+
+
+def stored_format(source: Source) -> Format | None:
+    """Return the format of a database or of a file of a storage, by its name or its first bytes; None for any other file.
+
+    Raises:
+        TranscriptError: The file cannot be read.
+    """
+    is_json = source.path.suffix in (".json", ".jsonl")
+    if not is_json and not is_stored(source.path) and (columns := columns_of(source.path)):
+        for form, database in DATABASES.values():
+            if database.column in columns:
+                return form
+    return opencode if is_storage_file(source) else None
 
 
 def _may_be_document(source: Source) -> bool:

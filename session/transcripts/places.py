@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,6 +13,7 @@ class Place(NamedTuple):
     Attributes:
         folder: The folder: `~` stands for the user's home, `$data` and `$config` for the folders of data and settings there.
         pattern: A pattern of paths below it, with `*` and `**`.
+            Empty if only a variable can name it.
         variable: The variable that names another folder, if it is set; empty if there is none.
     """
 
@@ -20,10 +21,11 @@ class Place(NamedTuple):
     pattern: str
     variable: str = ""
 
-    def found(self, environment: Mapping[str, str], home: Path) -> tuple[str, str]:
-        """Return the folder and the pattern, for the process's variables and the user's home folder."""
+    def where(self, environment: Mapping[str, str], home: Path) -> Iterator[tuple[str, str]]:
+        """Yield the folder and the pattern, for the process's variables and the user's home folder."""
         data = environment.get("XDG_DATA_HOME") or f"{home}/.local/share"
         config = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
         root, _, rest = self.folder.partition("/")
-        folder = "/".join(filter(None, ({"~": str(home), "$data": data, "$config": config}[root], rest)))
-        return environment.get(self.variable) or folder, self.pattern
+        folder = "/".join(filter(None, ({"~": str(home), "$data": data, "$config": config, "": ""}[root], rest)))
+        if folder := environment.get(self.variable) or folder:
+            yield folder, self.pattern

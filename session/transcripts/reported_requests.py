@@ -19,8 +19,7 @@ from session.plan_limits import PlanLimits
 from session.sanitize import MAX_COUNT
 from session.units import is_answer
 
-from .detect import EXAMINED_MAX, FORMATS, read_account
-from .opencode_storage import is_storage_file
+from .detect import EXAMINED_MAX, FORMATS, read_account, stored_format
 from .request_readers import (
     NO_LINEAGE,
     READERS,
@@ -33,7 +32,7 @@ from .request_readers import (
 )
 from .requests import Request, RequestReader
 from .source import COMPLETE, CUT_OFF, Line, Source
-from .storage_readers import is_storage, read_storage
+from .storage_readers import CLINE_TASK, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
 
 __all__ = ["NO_LINEAGE", "Lineage", "ReadLog", "Request", "each_once", "read_requests"]
@@ -85,8 +84,9 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         TranscriptError: The file cannot be read, or is not a log of a format whose usage we can read.
     """
     source = Source(Path(path).expanduser(), on_read)
-    if is_storage(source.path) or is_storage_file(source):
-        requests, damaged, note = read_storage(source.path)
+    stored = None if source.path.name == CLINE_TASK else stored_format(source)
+    if source.path.name == CLINE_TASK or stored is not None:
+        requests, damaged, note = read_storage(source.path, stored)
         return ReadLog(
             tuple(each_once(request for request in requests if request.cost or 0 < request.total <= MAX_COUNT)), damaged, note=note
         )

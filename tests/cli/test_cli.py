@@ -325,6 +325,7 @@ READABLE = {
     "grok": "Grok",
     "kimi": "Kimi",
     "amp": "Amp",
+    "goose": "Goose",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",
