@@ -1,4 +1,4 @@
-"""Finds the logs of all tools where they write them, or the logs below given paths. Opens no file."""
+"""Finds the logs of all tools where they write them, or the logs below given paths. Opens no file but crush's list of projects."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from glob import has_magic
 from pathlib import Path
 
+from session.transcripts import crush
 from session.transcripts.detect import ALL_FORMATS
 from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS, is_database
 
@@ -72,7 +73,8 @@ def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | Non
     named_paths = list(paths)
     if not named_paths:
         patterns = log_patterns(os.environ if environment is None else environment, Path.home() if home is None else home)
-        return _sorted(path for folder, pattern in patterns for path in below(Path(folder), Path(pattern).parts))
+        found = (path for folder, pattern in patterns for path in below(Path(folder), Path(pattern).parts))
+        return _sorted(log for path in found for log in (crush.databases_in(path) if path.name == "projects.json" else [path]))
     return _sorted(log for path in named_paths for log in _logs_of(Path(path).expanduser()))
 
 

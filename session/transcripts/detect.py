@@ -25,6 +25,7 @@ from . import (
     cline,
     codex,
     copilot_cli,
+    crush,
     cursor,
     droid,
     gemini_cli,
@@ -85,6 +86,7 @@ FORMATS: tuple[Format, ...] = (
     kimi,
     amp,
     goose,
+    crush,
     gemini_cli,
     opencode,
     pi,
@@ -102,7 +104,7 @@ TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
 ALL_FORMATS: tuple[Format, ...] = (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)
 
-DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose,)}
+DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose, crush)}
 """Formats that have databases, by the usual name of one."""
 
 HEAD_BYTES = 4096

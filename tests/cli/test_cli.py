@@ -326,6 +326,7 @@ READABLE = {
     "kimi": "Kimi",
     "amp": "Amp",
     "goose": "Goose",
+    "crush": "crush",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",
