@@ -26,7 +26,7 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 READABLE_FORMATS = """\
 Formats: logs of Claude Code, Codex, Copilot CLI, opencode, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, pi, droid, Grok,
-Cursor, mini-swe-agent, SWE-agent, OpenHands, Cline and aider; message lists in the format of OpenAI, Anthropic or Google, anywhere in a
+Cursor, ATIF, mini-swe-agent, SWE-agent, OpenHands, Cline and aider; message lists in the format of OpenAI, Anthropic or Google, anywhere in a
 JSON or JSON Lines file; and saved sessions. The format is detected from the content, not from the file name.
 
 """

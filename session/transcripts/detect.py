@@ -21,6 +21,7 @@ from session.stack import with_room
 from . import (
     aider,
     amp,
+    atif,
     claude_code,
     cline,
     codex,
@@ -87,6 +88,7 @@ FORMATS: tuple[Format, ...] = (
     amp,
     goose,
     crush,
+    atif,
     gemini_cli,
     opencode,
     pi,

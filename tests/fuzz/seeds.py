@@ -27,6 +27,7 @@ from tests.support.tool_logs import DOCUMENTS, LINES
 from tests.transcripts.test_transcripts_accounted import LOGS as ACCOUNTED
 from tests.transcripts.test_transcripts_aider import CHAT_LINES, SESSION_START
 from tests.transcripts.test_transcripts_amp import AMP
+from tests.transcripts.test_transcripts_atif import ATIF
 from tests.transcripts.test_transcripts_cline import CALL, METRICS, RESULT, session_file, text
 from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answer, trajectory
 from tests.transcripts.test_transcripts_openhands import HISTORY, SDK
@@ -65,6 +66,7 @@ LOGS: dict[str, Any] = {
         "samples": [{"id": 1, "messages": CHAT, "attachments": {"x": "y"}, "events": [{"event": "model", "output": {"usage": {}}}]}]
     },
     "amp": AMP,
+    "atif": ATIF,
     "displayed": {"messages_display": "user: hi\nassistant: None\ntool: a"},
     "mini_swe_agent": trajectory(answer("a"), user(OBSERVATION), answer("b")),
     "swe_agent": {"trajectory": [], "history": CALLS},
