@@ -18,7 +18,7 @@ from .record_feed import ReadRecord, feed_entries, text_size
 from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, dollars, split_total
-from .values import JsonObject, count_at, list_at, moment, object_at, objects_at, text_at
+from .values import Clock, JsonObject, count_at, list_at, moment, object_at, objects_at, text_at
 from .writer import Writer
 
 NAME = "atif"
@@ -134,25 +134,28 @@ class Requests:
         for trajectory in _trajectories(value):
             agent = "" if trajectory is value else text_at(trajectory, "trajectory_id", "session_id") or "sub-agent"
             steps = [step for step in objects_at(trajectory, "steps") if step.get("is_copied_context") is not True]
-            reports = [self._of_step(trajectory, step, main, agent) for step in steps]
+            times = [moment(step.get("timestamp")) for step in steps]
+            clock = Clock()
+            reports = [
+                self._of_step(trajectory, step, main, agent, clock.at(time) or None) for step, time in zip(steps, times, strict=True)
+            ]
             if any(report.total or report.cost for report in reports):
                 yield from reports
                 continue
             sums = {name.removeprefix("total_"): amount for name, amount in object_at(trajectory, "final_metrics").items()}
-            report = self._of_step(
-                trajectory, {"metrics": sums, "timestamp": next((step.get("timestamp") for step in steps), None)}, main, agent
-            )
+            start = next((time for time in times if time is not None), None)
+            report = self._of_step(trajectory, {"metrics": sums}, main, agent, start)
             if report.total or report.cost:
                 self.note = "only the sum of its requests is known, which counts as one request"
                 yield report
 
-    def _of_step(self, trajectory: JsonObject, step: JsonObject, main: str, agent: str) -> Request:
+    def _of_step(self, trajectory: JsonObject, step: JsonObject, main: str, agent: str, time: float | None) -> Request:
         metrics, wrote = object_at(step, "metrics"), object_at(trajectory, "agent")
         counts = usage_of(metrics) or Counts()
         figures = (agent, step.get("step_id"), step.get("timestamp"), *counts[:4])
         return Request(
             f"atif:{main}:{'.'.join(map(str, figures))}",
-            moment(step.get("timestamp")),
+            time,
             text_at(wrote, "name") or NAME,
             text_at(step, "model_name") or text_at(wrote, "model_name"),
             "",

@@ -73,6 +73,7 @@ def test_each_step_is_a_request_and_its_prompt_includes_the_cache(tmp_path: Path
     assert amounts == [(220, 200, 100, 80, 30, "claude-sonnet-4-5"), (600, 0, 0, 44, 0, "other")]
     final = ATIF["final_metrics"]
     assert sum(one.total for one in requests) == final["total_prompt_tokens"] + final["total_completion_tokens"]
+    assert requests[1].time == requests[0].time  # a step without a time has that of the one before it
     assert (requests[0].cost, requests[0].tool) == (Decimal("0.00045"), "terminus-2")
 
 
@@ -114,7 +115,7 @@ def test_trajectories_of_sub_agents_are_sessions_and_count(tmp_path: Path) -> No
 
 
 def test_an_image_beside_the_trajectory_is_named_and_one_with_an_address_is_read(tmp_path: Path) -> None:
-    parts = [{"type": "text", "text": "Look."}]
+    parts: list[Json] = [{"type": "text", "text": "Look."}]
     parts += [{"type": "image", "source": {"media_type": "image/png", "path": path}} for path in ("a.png", "https://x.example/b.png")]
     account = read_account(write_document(tmp_path, with_steps({"step_id": 3, "source": "user", "message": parts})))
     message = account.sessions[0].items[-1]
