@@ -9,6 +9,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 from session.opening import open_regular
+from session.transcripts import aider
 from session.transcripts.detect import DATABASES
 from session.transcripts.kimi import project_of
 from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
@@ -55,10 +56,11 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
             times += _sessions_of(path)
             continue
         is_sub_agent = path.name.startswith("agent-") or path.parent.name.startswith("agent-") or "subagents" in path.parts
-        if is_sub_agent or path.suffix not in SUFFIXES:
+        if is_sub_agent or (path.suffix not in SUFFIXES and path.name != aider.FILE):
             continue
         try:
-            times.append((path.stat().st_mtime_ns, path, Path(project) if (project := project_of(path)) else None))
+            project = str(path.parent) if path.name == aider.FILE else project_of(path)
+            times.append((path.stat().st_mtime_ns, path, Path(project) if project else None))
         except OSError:
             continue
     return [row[1:] for row in sorted(times, key=lambda row: (-row[0], row[1]))]

@@ -135,10 +135,9 @@ class Requests:
             agent = "" if trajectory is value else text_at(trajectory, "trajectory_id", "session_id") or "sub-agent"
             steps = [step for step in objects_at(trajectory, "steps") if step.get("is_copied_context") is not True]
             times = [moment(step.get("timestamp")) for step in steps]
-            clock = Clock()
-            reports = [
-                self._of_step(trajectory, step, main, agent, clock.at(time) or None) for step, time in zip(steps, times, strict=True)
-            ]
+            clock, reports = Clock(), []
+            for step, time in zip(steps, times, strict=True):
+                reports.append(self._of_step(trajectory, step, main, agent, clock.at(time) or None))
             if any(report.total or report.cost for report in reports):
                 yield from reports
                 continue

@@ -19,7 +19,8 @@ from session.plan_limits import PlanLimits
 from session.sanitize import MAX_COUNT
 from session.units import is_answer
 
-from .detect import EXAMINED_MAX, FORMATS, read_account, stored_format
+from . import aider
+from .detect import EXAMINED_MAX, FORMATS, HEAD_BYTES, read_account, stored_format
 from .request_readers import (
     NO_LINEAGE,
     READERS,
@@ -90,6 +91,8 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         return ReadLog(
             tuple(each_once(request for request in requests if request.cost or 0 < request.total <= MAX_COUNT)), damaged, note=note
         )
+    if source.path.suffix not in (".json", ".jsonl") and aider.claims(source.bytes(HEAD_BYTES).decode("utf-8", "replace")):
+        return _log(_known(aider.requests_in(source), source.path), 0)
     document, lines = source.document_or_lines()
     reader: RequestReader | None = None
     if isinstance(document, list):  # one run, as the list of its entries
@@ -111,10 +114,19 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
             break
     if reader is None:
         raise TranscriptError(source.path, "no log of a known format found")
-    if not reports and _has_answers(source.path):
-        raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
     own = {name: getattr(reader, name) for name in ("lineage", "note", "limits") if hasattr(reader, name)}
-    return _log(reports, damaged, **own)
+    return _log(_known(reports, source.path), damaged, **own)
+
+
+def _known(reports: list[Request], path: Path) -> list[Request]:
+    """Return the reports.
+
+    Raises:
+        TranscriptError: There are none, but the log has answers.
+    """
+    if not reports and _has_answers(path):
+        raise TranscriptError(path, "has answers of a model, but no usage of them that can be read")
+    return reports
 
 
 def _log(reports: Iterable[Request], damaged: int, **own: Any) -> ReadLog:
