@@ -29,6 +29,7 @@ def test_a_folder_whose_name_looks_like_a_pattern_has_its_logs(tmp_path: Path, n
         ".kimi-code/sessions/wd_1/session_1/agents/main/wire.jsonl",
         ".kimi/sessions/hash/id/wire.jsonl",
         ".local/share/amp/threads/T-1.json",
+        ".openclaw/agents/main/sessions/id.jsonl",
     ],
 )
 def test_tools_have_their_logs_in_the_home_folder(tmp_path: Path, path: str) -> None:
