@@ -15,11 +15,12 @@ from urllib.parse import unquote
 from session.items import Compaction
 
 from .account import TranscriptAccount
+from .block_parser import text_or_json
 from .compactions import KeepRule
 from .draft import Draft, finish
 from .places import Place
 from .record import Record
-from .record_feed import feed_entries, text_size
+from .record_feed import feed_entries, skip_strangers, text_size
 from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, split_total
@@ -68,7 +69,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         draft.describe(model=text_at(usage, "model"))
         if text_at(value, "role") == "info":
             _read_info(draft, record, value)
-        elif is_message(value):
+        elif is_message(value) and "content" in value:
             sent = object_at(value, "meta").get("sentAt") or usage.get("timestamp")
             for file in [*objects_at(object_at(value, "fileMentions"), "files"), *objects_at(value, "discoveredGuidanceFiles")]:
                 if text := text_at(file, "content"):
@@ -79,6 +80,8 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
                 draft.report(response, usage_of(usage))
         else:
             record.skip(f"a message of unknown role {text_at(value, 'role')!r}"[:100])
+        skip_strangers(record, object_at(value, "fileMentions"), "files")
+        skip_strangers(record, value, "discoveredGuidanceFiles")
         for name, member in value.items():
             if name not in KNOWN | SCREEN and text_size(member):
                 record.skip(f"unknown field {name!r}"[:100])
@@ -103,6 +106,7 @@ def _block(part: object, record: Record) -> object:
 
 
 def _read_info(draft: Draft, record: Record, value: JsonObject) -> None:
+    skip_strangers(record, value, "content")
     for block in objects_at(value, "content"):
         summary = object_at(block, "summary")
         if text := text_at(summary, "summary"):
@@ -132,16 +136,16 @@ class Requests:
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the requests of a thread."""
         thread, folder = text_at(value, "id"), _folder(value)
-        reported: set[object] = set()
+        reported: set[str] = set()
         for message in objects_at(value, "messages"):
-            usage, number = object_at(message, "usage"), message.get("messageId")
+            usage, number = object_at(message, "usage"), text_or_json(message.get("messageId"))
             if (counts := usage_of(usage)) is not None:
                 reported.add(number)
                 time = moment(usage.get("timestamp")) or moment(object_at(message, "meta").get("sentAt")) or moment(value.get("created"))
-                request_id = f"{thread}:{number}" if thread and number is not None else ""
+                request_id = f"{thread}:{number}" if thread and "messageId" in message else ""
                 yield Request(request_id, time, NAME, text_at(usage, "model"), folder, thread, **amounts_of(counts))
         for event in objects_at(object_at(value, "usageLedger"), "events"):
-            number, tokens = event.get("toMessageId"), object_at(event, "tokens")
+            number, tokens = text_or_json(event.get("toMessageId")), object_at(event, "tokens")
             if text_at(event, "operationType") in ("", "inference") and number in reported:
                 reported.discard(number)  # a further event of this message is another request
                 continue

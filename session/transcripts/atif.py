@@ -14,7 +14,7 @@ from .account import TranscriptAccount
 from .block_parser import text_or_json
 from .draft import Draft, finish
 from .record import Record
-from .record_feed import ReadRecord, feed_entries, text_size
+from .record_feed import ReadRecord, feed_entries, skip_strangers, text_size
 from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, dollars, split_total
@@ -77,6 +77,8 @@ def _reader(draft: Draft) -> ReadRecord:
         if role is None:
             record.skip(f"a step of unknown source {text_or_json(value.get('source'))}"[:100])
             return
+        skip_strangers(record, value, "tool_calls")
+        skip_strangers(record, object_at(value, "observation"), "results")
         calls = objects_at(value, "tool_calls")
         message: JsonObject = {"role": role, "content": _content(value.get("message"), record), "timestamp": value.get("timestamp")}
         if role == "assistant":

@@ -21,7 +21,7 @@ from .databases import rows
 from .draft import Draft
 from .places import Place
 from .record import Record
-from .record_feed import ReadRecord
+from .record_feed import ReadRecord, skip_strangers
 from .requests import Request
 from .source import Source, parse
 from .usage import dollars
@@ -65,6 +65,7 @@ def _reader(draft: Draft) -> ReadRecord:
     writer = Writer(draft)
 
     def read_message(_: Draft, record: Record, value: JsonObject) -> None:
+        skip_strangers(record, value, "parts")
         parts = [(text_at(part, "type"), object_at(part, "data")) for part in objects_at(value, "parts")]
         content = [block for kind, data in parts for block in _blocks(kind, data, record)]
         calls = [

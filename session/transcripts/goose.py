@@ -16,7 +16,7 @@ from session.items import Compaction
 
 from .account import TranscriptAccount
 from .call_ids import UNKNOWN_TOOL
-from .chat_databases import Chat, ChatDatabase, Row
+from .chat_databases import Chat, ChatDatabase, Row, columns_of
 from .compactions import KeepRule
 from .databases import object_of, rows
 from .draft import Draft, finish
@@ -59,7 +59,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
     Raises:
         TranscriptError: There are no messages.
     """
-    if source.path.suffix != ".jsonl":
+    if columns_of(source.path):
         return DATABASE.read(source, with_sidechains=with_sidechains)
     draft = Draft(NAME, source, source.path.stem)
     read_message = _reader(draft)
@@ -88,7 +88,7 @@ def _reader(draft: Draft) -> ReadRecord:
         if is_hidden and value.get("summarized") is not True:
             record.skip("hidden from the model")
             return
-        if not is_message(value):
+        if not (is_message(value) and isinstance(value.get("content"), list)):
             record.skip(f"a message of unknown role {text_at(value, 'role')!r}"[:100])
             return
         content = [block for part in list_at(value, "content") for block in _blocks(part, record)]
@@ -100,7 +100,7 @@ def _reader(draft: Draft) -> ReadRecord:
         else:
             thoughts = [text_at(block, "text") for block in content if block.get("type") == "reasoning"]
             fields: JsonObject = {"reasoning_content": "\n".join(thoughts)} if thoughts else {}
-            fields |= {"role": value["role"], "id": value.get("id"), "timestamp": value.get("created")}
+            fields |= {"role": value.get("role"), "id": value.get("id"), "timestamp": value.get("created")}
             writer.write(record, {**fields, "content": [block for block in content if block.get("type") != "reasoning"]})
             hidden += is_hidden
         if not is_hidden:

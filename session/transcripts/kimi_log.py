@@ -9,6 +9,7 @@ from session.items import Compaction
 from .compactions import KeepRule
 from .draft import Draft
 from .record import Record
+from .record_feed import skip_strangers
 from .usage import Counts
 from .values import JsonObject, count_at, id_at, moment, object_at, objects_at, text_at
 from .writer import Writer, is_message
@@ -102,6 +103,8 @@ def _content(content: object, record: Record) -> tuple[list[JsonObject | str], s
                 record.skip("left out a file that the log names and does not hold")
         elif isinstance(part, dict | str):
             blocks.append(part)
+        elif part is not None:
+            record.skip("left out a part of unknown form")
     return blocks, "\n\n".join(thoughts)
 
 
@@ -187,13 +190,14 @@ class KimiReader:
             record.skip(f"unknown type 'context.{name}'"[:100])
 
     def _read_message(self, record: Record, value: JsonObject, message: JsonObject) -> None:
+        skip_strangers(record, message, "toolCalls")
         names = ("name", "arguments")
         calls = [
             {"id": call.get("id"), "function": object_at(call, "function") or {field: call.get(field) for field in names}}
             for call in objects_at(message, "toolCalls")
         ]
         message = {**message, **({"tool_calls": calls} if calls else {}), "tool_call_id": message.get("toolCallId")}
-        if not is_message(message):
+        if not (is_message(message) and "content" in message):
             record.skip(f"a message of unknown role {text_at(message, 'role')!r}"[:100])
             return
         origin = object_at(message, "origin")

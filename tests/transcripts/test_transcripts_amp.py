@@ -151,3 +151,17 @@ def test_every_byte_is_read_known_or_unknown(unknown: list[tuple[int, str, str]]
     assert account.format == "amp"
     assert sum(line.text_bytes for line in account.lines) == text_size(messages)
     assert sum(line.unknown_bytes for line in account.lines) == added
+
+
+def test_ids_of_messages_that_are_no_numbers_are_read(tmp_path: Path) -> None:
+    """The fuzzer found a `TypeError`."""
+    message = {"role": "assistant", "messageId": {"a": 1}, "content": [{"type": "text", "text": "x"}], "usage": usage(outputTokens=1)}
+    ledger = {"events": [{**event(None), "toMessageId": {"a": 1}}]}
+    path = write_document(tmp_path, {**AMP, "messages": [message], "usageLedger": ledger})
+    assert [request.output_tokens for request in read_requests(path).requests] == [1]
+
+
+def test_a_message_without_content_is_unknown(tmp_path: Path) -> None:
+    """The fuzzer found a `KeyError`."""
+    account = read_account(write_document(tmp_path, thread({"role": "user", "parts": [{"text": "hidden"}]})))
+    assert (account.lines[-1].fate, account.lines[-1].unknown_bytes) == ("not context", len("userhidden"))

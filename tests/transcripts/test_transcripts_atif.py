@@ -131,3 +131,9 @@ def test_every_byte_is_read_known_or_unknown(unknown: list[tuple[str, str]], tmp
     account = read_account(write_document(tmp_path_factory.mktemp("logs"), {**ATIF, "steps": [*ATIF["steps"], *more]}))
     assert sum(line.text_bytes for line in account.lines) == text_size([*ATIF["steps"], *more])
     assert sum(line.unknown_bytes for line in account.lines) == text_size(more)
+
+
+@pytest.mark.parametrize("broken", [{"tool_calls": ["x"]}, {"tool_calls": "x"}, {"observation": {"results": ["x"]}}])
+def test_what_is_of_another_form_is_unknown(tmp_path: Path, broken: Json) -> None:
+    account = read_account(write_document(tmp_path, with_steps({**ATIF["steps"][2], **broken})))
+    assert account.lines[-1].unknown_bytes > 0

@@ -130,3 +130,9 @@ def test_every_byte_is_read_known_or_unknown(unknown: list[tuple[str, str]], tmp
     sizes = [text_size({name: one.get(name) for name in fields}) for one in [*MESSAGES, *more]]
     assert sum(line.text_bytes for line in account.lines) == sum(sizes)
     assert sum(line.unknown_bytes for line in account.lines) == sum(sizes[len(MESSAGES) :])
+
+
+@pytest.mark.parametrize("parts", [["x"], [part("text", text="a"), 7], {"a": "b"}])
+def test_parts_of_another_form_are_unknown(tmp_path: Path, parts: Any) -> None:
+    account = read_account(database(tmp_path, {**message("user"), "parts": parts}))
+    assert account.lines[-1].unknown_bytes > 0 or account.lines[-1].fate == "damaged"

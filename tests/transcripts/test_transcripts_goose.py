@@ -194,3 +194,11 @@ def test_a_session_without_messages_is_refused(tmp_path: Path) -> None:
 def test_a_session_can_be_saved(tmp_path: Path) -> None:
     session = read_transcript(write_rows(tmp_path / "sessions.db", sessions=[SESSION], messages=MESSAGES))
     assert Session.from_dict(session.to_dict()).items == session.items
+
+
+def test_a_file_is_known_by_its_content_and_an_item_of_another_form_is_unknown(tmp_path: Path) -> None:
+    """The fuzzer found a `KeyError`."""
+    stranger = {"type": "function_call", "id": "a", "name": "b", "arguments": "{}"}
+    account = read_account(write_lines(tmp_path, [*GOOSE_FILE, stranger], "log.txt"))
+    assert account.format == "goose"
+    assert account.lines[-1].unknown_bytes > 0
