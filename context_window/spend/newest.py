@@ -6,6 +6,7 @@ import json
 import re
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote
 
 from session.errors import TranscriptError
 from session.opening import open_regular
@@ -20,6 +21,7 @@ from .discovery import SUFFIXES, find_logs
 HEAD = 256 * 1024
 """Bytes of a log in which its folder is looked for."""
 _FOLDER = re.compile(rb'(?<!\\)"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_TREE = re.compile(rb'"trees"\s*:\s*\[\s*\{[^{}]*"uri"\s*:\s*"file://([^"\\]*)"')
 _HASH = re.compile(rb'(?<!\\)"projectHash"\s*:\s*"([0-9a-f]{64})"')
 _SUB_AGENT = re.compile(rb'"source"\s*:\s*\{\s*"subagent"')
 
@@ -102,6 +104,8 @@ def _distance(head: bytes, folder: Path) -> int | None:
             return _distance_of(Path(json.loads(match[1])), folder)
         except ValueError:
             return None
+    if match := _TREE.search(head):  # Amp names a folder by its address
+        return _distance_of(Path(unquote(match[1].decode("utf-8", "replace"))), folder)
     if match := _HASH.search(head):  # Gemini CLI names a folder by the SHA-256 of its path
         folders = [folder, *folder.parents]
         hashes = [sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest() for path in folders]

@@ -21,6 +21,7 @@ from .draft import Draft, finish
 from .record_feed import ReadRecord, feed_entries
 from .requests import Request
 from .source import Source, open_file
+from .usage import Counts
 from .values import JsonObject
 
 
@@ -36,6 +37,7 @@ class Chat:
         metadata: What else the session's metadata says, such as its title and its model.
         messages: Its messages, in order. None for one that is damaged.
         requests: What it reports of its requests.
+        in_order: Those of them that gave the session's answers, one each, in order; empty if they are not known.
         note: A sentence on usage that it does not report, or not by request; empty if there is none.
     """
 
@@ -46,6 +48,7 @@ class Chat:
     metadata: dict[str, str]
     messages: list[JsonObject | None]
     requests: tuple[Request, ...]
+    in_order: tuple[Request, ...] = ()
     note: str = ""
 
 
@@ -104,6 +107,7 @@ class ChatDatabase:
             names = {"session_id": chat.id, "cwd": chat.folder, "parent_session": chat.parent, **chat.metadata}
             draft = Draft(self.name, source, chat.id, {name: value for name, value in names.items() if value})
             feed_entries(chat.messages, draft, self.reader(draft), first=count + 1)
+            draft.report_in_order(Counts(one.input_tokens, one.cache_read, one.cache_write, one.output_tokens) for one in chat.in_order)
             drafts.append(draft)
             count += len(chat.messages)
         if not drafts:

@@ -126,7 +126,7 @@ def _chat_of(database: sqlite3.Connection, file: Path, row: Row) -> Chat:
     requests = () if parent or not cost else (Request(f"crush:{session}", created, NAME, model, folder, session, cost=cost),)
     has_answers = any(message is not None and message.get("role") == "assistant" for message in messages)
     note = NOTE if requests else "answers of a model, but no usage of them that can be read" if has_answers and not parent else ""
-    return Chat(session, parent, folder, updated or 0.0, {"title": text_at(row, "title"), "model": model}, messages, requests, note)
+    return Chat(session, parent, folder, updated or 0.0, {"title": text_at(row, "title"), "model": model}, messages, requests, note=note)
 
 
 def _message_of(row: Row) -> JsonObject | None:

@@ -156,6 +156,7 @@ def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
     for entry in ledger:
         time = moment(entry.get("created_timestamp"))
         requests.append(_request(entry, f"{session}:{entry.get('id')}", time, model, folder, session))
+    answers = tuple(one for entry, one in zip(ledger, requests, strict=True) if not entry.get("is_compaction"))
     sums, note = _sums(row) if not ledger else (None, "")
     if sums is not None:
         requests = [_request(sums, session, seconds(row.get("created_at")), model, folder, session)]
@@ -164,7 +165,7 @@ def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
         note = "answers of a model, but no usage of them that can be read" if has_answers else ""
     parent = text_at(row, "parent_session_id")
     metadata = {"title": text_at(row, "name", "description"), "model": model}
-    return Chat(session, parent, folder, seconds(row.get("updated_at")) or 0.0, metadata, messages, tuple(requests), note)
+    return Chat(session, parent, folder, seconds(row.get("updated_at")) or 0.0, metadata, messages, tuple(requests), answers, note)
 
 
 def _message_of(row: Row) -> JsonObject | None:

@@ -4,7 +4,8 @@ Kimi Code: records `{"type", "time", …}`. Those named `context.…` make the m
 https://moonshotai.github.io/kimi-code/en/guides/sessions. An answer is a step: `step.begin`, its parts and calls, `step.end` with its
 usage. `context.apply_compaction` keeps some of the user's messages, or, in older versions, the messages after the first ones.
 
-Kimi CLI: `{"timestamp", "message": {"type", "payload"}}`. It keeps neither the system prompt nor summaries there.
+Kimi CLI: `{"timestamp", "message": {"type", "payload"}}`. It keeps neither the system prompt nor summaries there, but in `context.jsonl`
+beside it: the messages of the context as it is now, without their usage.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from session.errors import TranscriptError
 
 from .account import TranscriptAccount
 from .draft import Draft, finish
-from .kimi_log import EVENTS, FAMILIES, READ_EVENTS, KimiReader, event_of, usage_of
+from .kimi_log import EVENTS, FAMILIES, OTHER_ROLES, KimiReader, event_of, usage_of
 from .places import Place
 from .record_feed import feed_lines
 from .requests import Request, amounts_of
@@ -35,10 +36,12 @@ def claims(value: object) -> bool:
     """Return True if the value is a record of Kimi Code, or an event of Kimi CLI."""
     if not isinstance(value, dict):
         return False
+    if text_at(value, "role") in OTHER_ROLES:
+        return True
     if text_at(value, "type") == "metadata":
         return "protocol_version" in value
     family, dot, _ = text_at(value, "type").partition(".")
-    return (bool(dot) and family in FAMILIES and "time" in value) or event_of(value)[0] in READ_EVENTS | EVENTS
+    return (bool(dot) and family in FAMILIES and "time" in value) or event_of(value)[0] in EVENTS
 
 
 def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - sub-agents have files of their own

@@ -15,56 +15,26 @@ from .values import JsonObject, count_at, id_at, moment, object_at, objects_at, 
 from .writer import Writer, is_message
 
 FAMILIES = frozenset(
-    {
-        "config",
-        "context",
-        "full_compaction",
-        "goal",
-        "interaction",
-        "llm",
-        "mcp",
-        "micro_compaction",
-        "permission",
-        "plan",
-        "plan_mode",
-        "plugin",
-        "profile",
-        "runtime",
-        "skill",
-        "swarm_mode",
-        "task",
-        "token_counting",
-        "tools",
-        "turn",
-        "usage",
-    }
+    [
+        *("config", "context", "full_compaction", "goal", "interaction", "llm", "mcp", "micro_compaction"),
+        *("permission", "plan", "plan_mode", "plugin", "profile", "runtime", "skill", "swarm_mode"),
+        *("task", "token_counting", "tools", "turn", "usage"),
+    ]
 )
 """First words of the types of Kimi Code's records."""
 SCREEN = FAMILIES - {"context", "micro_compaction"}
 """Those of records that the model never sees, or that another record repeats. System prompts are read."""
 EVENTS = frozenset(
-    {
-        "ApprovalRequest",
-        "ApprovalRequestResolved",
-        "ApprovalResponse",
-        "CompactionBegin",
-        "HookResolved",
-        "HookTriggered",
-        "MCPLoadingBegin",
-        "MCPLoadingEnd",
-        "Notification",
-        "PlanDisplay",
-        "QuestionRequest",
-        "StatusUpdate",
-        "StepBegin",
-        "StepInterrupted",
-        "SubagentEvent",
-        "ToolCallRequest",
-        "TurnEnd",
-    }
+    [
+        *("ApprovalRequest", "ApprovalRequestResolved", "ApprovalResponse", "CompactionBegin", "CompactionEnd", "ContentPart"),
+        *("HookResolved", "HookTriggered", "MCPLoadingBegin", "MCPLoadingEnd", "Notification", "PlanDisplay"),
+        *("QuestionRequest", "StatusUpdate", "SteerInput", "StepBegin", "StepInterrupted", "SubagentEvent"),
+        *("ToolCall", "ToolCallRequest", "ToolResult", "TurnBegin", "TurnEnd"),
+    ]
 )
-"""Events of Kimi CLI that add nothing to the conversation."""
-READ_EVENTS = frozenset({"TurnBegin", "SteerInput", "ContentPart", "ToolCall", "ToolResult", "CompactionEnd"})
+"""Events of Kimi CLI."""
+OTHER_ROLES = frozenset({"_system_prompt", "_usage", "_checkpoint"})
+"""Roles that only lines of Kimi CLI's `context.jsonl` have."""
 USAGE = {
     "inputOther": "input_other",
     "inputCacheRead": "input_cache_read",
@@ -132,6 +102,8 @@ class KimiReader:
         event, payload = event_of(value)
         if event:
             self._read_event(record, value, event, payload)
+        elif "role" in value:
+            self._read_role(record, value, text_at(value, "role"))
         elif family == "context":
             self._read_context(record, value, name)
         elif kind in ("config.update", "profile.bind"):
@@ -147,6 +119,17 @@ class KimiReader:
             record.skip("repeated in the context" if kind in ("turn.prompt", "turn.steer") else "for the tool")
         else:
             record.skip(f"unknown type {kind!r}"[:100])
+
+    def _read_role(self, record: Record, value: JsonObject, role: str) -> None:
+        """Read a line of Kimi CLI's `context.jsonl`: a message, or what stands between them."""
+        if role == "_system_prompt":
+            self._write(record, {"role": "system", "content": value.get("content")}, value)
+        elif role in OTHER_ROLES:
+            record.skip("the size of the context" if role == "_usage" else "a place to go back to")
+        elif is_message(value) and "content" in value:
+            self._write(record, value, value)
+        else:
+            record.skip(f"a message of unknown role {role!r}"[:100])
 
     def _read_system(self, record: Record, value: JsonObject) -> None:
         text = text_at(value, "systemPrompt")

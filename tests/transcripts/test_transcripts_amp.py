@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window.spend.newest import newest_log
 from session.items import Compaction, FunctionCallOutput, Message, MessageCategory
 from session.transcripts import read_transcript
 from session.transcripts.detect import read_account
@@ -165,3 +166,14 @@ def test_a_message_without_content_is_unknown(tmp_path: Path) -> None:
     """The fuzzer found a `KeyError`."""
     account = read_account(write_document(tmp_path, thread({"role": "user", "parts": [{"text": "hidden"}]})))
     assert (account.lines[-1].fate, account.lines[-1].unknown_bytes) == ("not context", len("userhidden"))
+
+
+def test_the_newest_thread_of_a_folder_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads = tmp_path / ".local" / "share" / "amp" / "threads"
+    threads.mkdir(parents=True)
+    path = write_document(threads, AMP, "T-1.json")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    for variable in ("AMP_DATA_DIR", "XDG_DATA_HOME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert newest_log(Path("/w/a b/c")) == path
+    assert newest_log(Path("/w")) is None

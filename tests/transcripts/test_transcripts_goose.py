@@ -202,3 +202,12 @@ def test_a_file_is_known_by_its_content_and_an_item_of_another_form_is_unknown(t
     account = read_account(write_lines(tmp_path, [*GOOSE_FILE, stranger], "log.txt"))
     assert account.format == "goose"
     assert account.lines[-1].unknown_bytes > 0
+
+
+@pytest.mark.parametrize(("rows", "expected"), [(2, [10, 20]), (3, []), (1, [])])
+def test_the_ledger_s_usage_is_that_of_the_answers_if_there_are_as_many(tmp_path: Path, rows: int, expected: list[int]) -> None:
+    """The entry of a compaction is not that of an answer."""
+    entries = [ledger(number, input_tokens=9, output_tokens=10 * number) for number in range(1, rows + 1)]
+    entries.append(ledger(9, input_tokens=9, output_tokens=9, is_compaction=1))
+    path = write_rows(tmp_path / "sessions.db", sessions=[SESSION], messages=MESSAGES, usage_ledger=entries)
+    assert [item.usage.output_tokens for item in read_transcript(path).items if item.usage] == expected

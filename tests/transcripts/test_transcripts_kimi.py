@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.spend.newest import newest_log
-from session import Session
+from session import Session, TranscriptError
 from session.items import Compaction, FunctionCallOutput, Message
 from session.transcripts import read_transcript
 from session.transcripts.detect import read_account
@@ -181,6 +181,29 @@ def test_a_log_of_kimi_cli_is_read(tmp_path: Path) -> None:
     log = read_requests(write_lines(tmp_path, KIMI_CLI))
     assert [(request.agent, request.output_tokens, request.prompt) for request in log.requests] == [("", 7, 15), ("a1", 9, 15), ("", 8, 15)]
     assert "whose model" in log.note
+
+
+def test_the_context_of_kimi_cli_is_read_whole_and_has_no_usage(tmp_path: Path) -> None:
+    records: list[Json] = [
+        {"role": "_system_prompt", "content": "You are Kimi."},
+        {"role": "_checkpoint", "id": 0},
+        {"role": "user", "content": [{"type": "text", "text": "Read it"}]},
+        {
+            "role": "assistant",
+            "content": [{"type": "think", "think": "I read."}],
+            "tool_calls": [{"type": "function", "id": "c1", "function": {"name": "ReadFile", "arguments": "{}"}}],
+        },
+        {"role": "_usage", "token_count": 12345},
+        {"role": "tool", "content": [{"type": "text", "text": "text"}], "tool_call_id": "c1"},
+        {"role": "assistant", "content": "Done."},
+    ]
+    path = write_lines(tmp_path, records, "context.jsonl")
+    account = read_account(path)
+    kinds = [type(item).__name__ for item in account.sessions[0].items]
+    assert kinds == ["Message", "Message", "Reasoning", "FunctionCall", "FunctionCallOutput", "Message"]
+    assert (account.format, sum(line.unknown_bytes for line in account.lines)) == ("kimi", 0)
+    with pytest.raises(TranscriptError, match="no usage of them"):
+        read_requests(path)
 
 
 def test_a_compaction_of_kimi_cli_says_that_its_summary_is_missing(tmp_path: Path) -> None:
