@@ -18,7 +18,7 @@ from .record_feed import ReadRecord, feed_entries, skip_strangers, text_size
 from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, dollars, split_total
-from .values import Clock, JsonObject, count_at, list_at, moment, object_at, objects_at, text_at
+from .values import Clock, JsonObject, carried, count_at, list_at, moment, object_at, objects_at, text_at
 from .writer import Writer
 
 NAME = "atif"
@@ -54,6 +54,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
         names = {"session_id": text_at(trajectory, "session_id"), "agent": text_at(agent, "name"), "model": text_at(agent, "model_name")}
         metadata = {name: value for name, value in names.items() if value} | ({"sidechain": True} if drafts else {})
         draft = Draft(NAME, source, session or f"{source.path.stem}-{len(drafts)}", metadata)
+        draft.describe(tools=carried(objects_at(agent, "tool_definitions"), 10_000_000))
         feed_entries(steps, draft, _reader(draft), first=count + 1)
         drafts.append(draft)
         count += len(steps)

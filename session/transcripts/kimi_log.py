@@ -11,7 +11,7 @@ from .draft import Draft
 from .record import Record
 from .record_feed import skip_strangers
 from .usage import Counts
-from .values import JsonObject, count_at, id_at, moment, object_at, objects_at, text_at
+from .values import JsonObject, carried, count_at, id_at, moment, object_at, objects_at, text_at
 from .writer import Writer, is_message
 
 FAMILIES = frozenset(
@@ -42,6 +42,8 @@ USAGE = {
     "output": "output",
 }
 """The amounts of a request, in Kimi Code's words and in Kimi CLI's."""
+TOOLS_CHARS_MAX = 10_000_000
+"""Characters of JSON that definitions of tools may have to go into the metadata."""
 MEDIA = {"image_url": "imageUrl", "audio_url": "audioUrl", "video_url": "videoUrl"}
 
 
@@ -110,6 +112,9 @@ class KimiReader:
             cwd = text_at(value, "cwd") or text_at(object_at(value, "environmentDisclosure"), "cwd")
             self.draft.describe(model=text_at(value, "modelAlias").rpartition("/")[2], cwd=cwd)
             self._read_system(record, value)
+        elif kind == "llm.tools_snapshot":
+            self.draft.describe(tools=carried(objects_at(value, "tools"), TOOLS_CHARS_MAX))
+            record.skip("definitions of tools, which are in the metadata")
         elif kind == "llm.request" and "systemPrompt" in value:
             record.skip("a system prompt of this request alone, unknown to the session")
         elif kind == "micro_compaction.apply":

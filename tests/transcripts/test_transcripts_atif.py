@@ -27,7 +27,7 @@ def metrics(prompt: int, completion: int, cached: int = 0, **more: Any) -> Json:
 ATIF: Json = {
     "schema_version": "ATIF-v1.7",
     "session_id": "s1",
-    "agent": {"name": "terminus-2", "version": "2.0", "model_name": "claude-sonnet-4-5"},
+    "agent": {"name": "terminus-2", "version": "2.0", "model_name": "claude-sonnet-4-5", "tool_definitions": [{"name": "search"}]},
     "steps": [
         {"step_id": 1, "source": "system", "message": "You are an agent."},
         {"step_id": 2, "timestamp": "2026-01-01T00:00:00Z", "source": "user", "message": "What does it cost?"},
@@ -63,6 +63,7 @@ def test_a_trajectory_is_read(tmp_path: Path) -> None:
     outputs = [(item.call_id, item.text) for item in session.items if isinstance(item, FunctionCallOutput)]
     assert outputs == [("c2", "2 $"), ("c1", "1 $")]
     assert [item.usage.output_tokens for item in session.items if item.usage] == [80, 44]
+    assert session.metadata["tools"] == [{"name": "search"}]
     assert (account.format, session.metadata["warnings"], session.metadata["agent"]) == ("atif", [], "terminus-2")
 
 

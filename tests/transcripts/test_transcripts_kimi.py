@@ -50,6 +50,7 @@ def call(name: str, call_id: str) -> Json:
 KIMI: list[Json] = [
     {"type": "metadata", "protocol_version": "1.4", "created_at": 1785612803281},
     {"type": "config.update", "modelAlias": "k/kimi-k2", "cwd": "/w", "systemPrompt": "You are Kimi.", "time": 1785612803281},
+    {"type": "llm.tools_snapshot", "hash": "h", "tools": [{"name": "Read"}], "time": 1785612803281},
     {"type": "turn.prompt", "input": [{"type": "text", "text": "Read it"}], "origin": {"kind": "user"}, "time": 1785612812819},
     prompt("Read it"),
     prompt("<system-reminder>", "injection", variant="plan_mode"),
@@ -96,7 +97,7 @@ def test_a_log_of_kimi_code_is_read(tmp_path: Path) -> None:
     kinds = [type(item).__name__ for item in session.items]
     assert kinds == ["Message", "Message", "Message", "Reasoning", "FunctionCall", "FunctionCallOutput", "Message"]
     assert [item.usage.output_tokens for item in session.items if item.usage] == [20, 20]
-    assert session.metadata["model"] == "kimi-k2"
+    assert (session.metadata["model"], session.metadata["tools"]) == ("kimi-k2", [{"name": "Read"}])
     output = next(item for item in session.items if isinstance(item, FunctionCallOutput))
     assert (output.name, output.text) == ("Read", "text of the file\n<system>1 line</system>")
 
@@ -216,7 +217,7 @@ def test_the_path_names_session_agent_and_folder(tmp_path: Path, monkeypatch: py
     folder = tmp_path / ".kimi-code" / "sessions" / "wd_1" / "session_1"
     for agent in ("main", "agent-0"):
         (folder / "agents" / agent).mkdir(parents=True)
-        write_lines(folder / "agents" / agent, KIMI[:1] + KIMI[3:], "wire.jsonl")
+        write_lines(folder / "agents" / agent, KIMI[:1] + KIMI[4:], "wire.jsonl")
     (folder / "state.json").write_text(json.dumps({"workDir": str(tmp_path)}), encoding="utf-8")
     logs = {agent: read_requests(folder / "agents" / agent / "wire.jsonl").requests[0] for agent in ("main", "agent-0")}
     assert {(request.session, request.project) for request in logs.values()} == {("session_1", str(tmp_path))}
