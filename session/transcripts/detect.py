@@ -32,6 +32,7 @@ from . import (
     gemini_cli,
     goose,
     grok,
+    hermes,
     kimi,
     message_lists,
     mini_swe_agent,
@@ -88,6 +89,7 @@ FORMATS: tuple[Format, ...] = (
     amp,
     goose,
     crush,
+    hermes,
     atif,
     gemini_cli,
     opencode,
@@ -106,7 +108,7 @@ TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
 ALL_FORMATS: tuple[Format, ...] = (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)
 
-DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose, crush)}
+DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose, crush, hermes)}
 """Formats that have databases, by the usual name of one."""
 
 HEAD_BYTES = 4096

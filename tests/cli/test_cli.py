@@ -327,6 +327,7 @@ READABLE = {
     "amp": "Amp",
     "goose": "Goose",
     "crush": "crush",
+    "hermes": "Hermes",
     "atif": "ATIF",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",

@@ -24,6 +24,7 @@ from tests.support.databases import write_rows
 from tests.support.tool_logs import check_account
 from tests.transcripts import test_transcripts_crush as crush
 from tests.transcripts import test_transcripts_goose as goose
+from tests.transcripts import test_transcripts_hermes as hermes
 
 
 def _goose(folder: Path) -> Path:
@@ -31,8 +32,8 @@ def _goose(folder: Path) -> Path:
     return write_rows(folder / "sessions.db", sessions=[goose.SESSION], messages=goose.MESSAGES, usage_ledger=ledger)
 
 
-WRITERS: dict[str, Callable[[Path], Path]] = {"goose": _goose, "crush": crush.database}
-TABLES = {"goose": ("sessions", "messages", "usage_ledger"), "crush": ("sessions", "messages")}
+WRITERS: dict[str, Callable[[Path], Path]] = {"goose": _goose, "crush": crush.database, "hermes": hermes.database}
+TABLES = {"goose": ("sessions", "messages", "usage_ledger"), "crush": ("sessions", "messages"), "hermes": ("sessions", "messages")}
 
 
 @pytest.mark.no_cover
