@@ -26,7 +26,7 @@ from .record_feed import ReadRecord, feed_lines
 from .requests import Request, amounts_of
 from .source import Source, parse
 from .usage import Counts, dollars, split_total
-from .values import JsonObject, count_at, list_at, moment, object_at, seconds, text_at
+from .values import JsonObject, count_at, list_at, moment, object_at, objects_at, seconds, text_at
 from .writer import Writer, is_message
 
 NAME = "goose"
@@ -45,11 +45,16 @@ SCREEN = frozenset(
     }
 )
 """Types of blocks that the model never sees."""
+CALLS = frozenset({"toolRequest", "frontendToolRequest", "toolResponse"})
 TOKENS = ("input_tokens", "cache_read_tokens", "cache_write_tokens", "output_tokens")
 
 
 def claims(value: object) -> bool:
-    """Return True if the value is the first line of a file of Goose."""
+    """Return True if the value is the first line of a file of Goose, or a message with a call or a result."""
+    return _is_header(value) or (isinstance(value, dict) and any(text_at(part, "type") in CALLS for part in objects_at(value, "content")))
+
+
+def _is_header(value: object) -> bool:
     return isinstance(value, dict) and "message_count" in value and "description" in value and "total_tokens" in value
 
 
@@ -65,7 +70,7 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
     read_message = _reader(draft)
 
     def read_line(_: Draft, record: Record, value: JsonObject) -> None:
-        if claims(value):
+        if _is_header(value):
             draft.describe(cwd=text_at(value, "working_dir"), title=text_at(value, "description"))
             record.skip("session metadata")
         else:
@@ -116,7 +121,7 @@ def _blocks(part: object, record: Record) -> Iterator[JsonObject]:
         record.skip("a block of unknown form")
     elif kind in SCREEN:
         record.skip("for the screen")
-    elif kind in ("toolRequest", "frontendToolRequest"):
+    elif kind in CALLS - {"toolResponse"}:
         call = object_at(object_at(part, "toolCall"), "value")
         name = text_at(call, "name") or UNKNOWN_TOOL
         yield {"type": "tool_use", "id": part.get("id"), "name": name, "input": call.get("arguments", {})}
@@ -230,7 +235,7 @@ class Requests:
 
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the request of the first line."""
-        sums, note = _sums(value) if claims(value) else (None, "")
+        sums, note = _sums(value) if _is_header(value) else (None, "")
         if sums is not None:
             self.note = note
             yield _request(sums, self._session, None, "", text_at(value, "working_dir"), self._session)

@@ -29,6 +29,7 @@ from tests.transcripts.test_transcripts_aider import CHAT_LINES, SESSION_START
 from tests.transcripts.test_transcripts_amp import AMP
 from tests.transcripts.test_transcripts_atif import ATIF
 from tests.transcripts.test_transcripts_cline import CALL, METRICS, RESULT, session_file, text
+from tests.transcripts.test_transcripts_hermes import HERMES
 from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answer, trajectory
 from tests.transcripts.test_transcripts_openhands import HISTORY, SDK
 from tests.transcripts.test_transcripts_swe_agent import CALLS
@@ -67,6 +68,7 @@ LOGS: dict[str, Any] = {
     },
     "amp": AMP,
     "atif": ATIF,
+    "hermes": HERMES,
     "displayed": {"messages_display": "user: hi\nassistant: None\ntool: a"},
     "mini_swe_agent": trajectory(answer("a"), user(OBSERVATION), answer("b")),
     "swe_agent": {"trajectory": [], "history": CALLS},

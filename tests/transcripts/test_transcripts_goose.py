@@ -211,3 +211,10 @@ def test_the_ledger_s_usage_is_that_of_the_answers_if_there_are_as_many(tmp_path
     entries.append(ledger(9, input_tokens=9, output_tokens=9, is_compaction=1))
     path = write_rows(tmp_path / "sessions.db", sessions=[SESSION], messages=MESSAGES, usage_ledger=entries)
     assert [item.usage.output_tokens for item in read_transcript(path).items if item.usage] == expected
+
+
+def test_a_file_without_its_first_line_is_goose_s(tmp_path: Path) -> None:
+    account = read_account(write_lines(tmp_path, GOOSE_FILE[1:]))
+    assert (account.format, len(account.sessions[0].items)) == ("goose", 5)
+    with pytest.raises(TranscriptError, match="no usage of them"):
+        read_requests(write_lines(tmp_path, GOOSE_FILE[1:]))

@@ -41,6 +41,16 @@ MESSAGES = [
 ]
 
 
+HERMES: Json = {
+    "session_id": "s1",
+    "model": "gpt-5.2",
+    "platform": "cli",
+    "session_start": "2026-04-29T20:05:00Z",
+    "system_prompt": "You are Hermes.",
+    "messages": [{name: value for name, value in one.items() if value is not None} for one in MESSAGES],
+}
+
+
 def row(**more: Any) -> Json:
     tokens = {"input_tokens": 12_400, "output_tokens": 8_200, "cache_read_tokens": 28_300, "cache_write_tokens": 5_000}
     fields = {"reasoning_tokens": 100, "estimated_cost_usd": 0.42, "actual_cost_usd": None, "end_reason": None, "cwd": "/w"}
@@ -88,9 +98,7 @@ def test_blocks_are_read_and_messages_taken_back_are_not_seen(tmp_path: Path) ->
 
 
 def test_a_document_is_read_and_has_no_usage(tmp_path: Path) -> None:
-    messages = [{name: value for name, value in one.items() if value is not None} for one in MESSAGES]
-    document = {"session_id": "s1", "model": "gpt-5.2", "platform": "cli", "session_start": "2026-04-29T20:05:00Z", "messages": messages}
-    path = write_document(tmp_path, {**document, "system_prompt": "You are Hermes."})
+    path = write_document(tmp_path, HERMES)
     account = read_account(path)
     assert (account.format, len(account.sessions[0].items), account.sessions[0].metadata["warnings"]) == ("hermes", 7, [])
     with pytest.raises(TranscriptError, match="is a log of hermes, whose usage"):
