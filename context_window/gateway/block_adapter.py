@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
@@ -107,3 +109,12 @@ class BlockAdapter(MessageAdapter[Json]):
 
 _JOINED: tuple[Kind, Kind] = ("thinking", "text")
 _SINGLE: tuple[Kind, Kind] = ("result", "call")
+
+
+def plain_json(value: object) -> str:
+    """Return JSON in which bytes are base64, and another object that has no JSON form is its text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> str:
+    return b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)
