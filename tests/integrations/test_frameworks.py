@@ -1,0 +1,90 @@
+"""The examples of `docs/guides/frameworks.md`, with the real frameworks against the strict stubs. CONTRIBUTING.md says how to run them.
+
+Each framework runs a long conversation. The stub refuses what a provider would: broken pairs, wrong roles, blank texts.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from tests.support.shared import ROOT
+from tests.support.stubs import Call, OpenAIChatStub, Say, Script, Stub, in_order
+
+Json = dict[str, Any]
+GUIDE = ROOT / "docs/guides/frameworks.md"
+TURNS = 24
+TASK = "Read all of the files."
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # of packages that are not ours
+
+
+def example(title: str, **names: Any) -> dict[str, Any]:
+    """Run the guide's example of this title, with a small window, and return its names."""
+    (code,) = re.findall(rf'^```python title="{title}"\n(.*?)^```$', GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert "80_000" in code
+    exec(compile(code.replace("80_000", "6_000").replace('"gpt-5"', '"gpt-4.1"'), title, "exec"), names)
+    return names
+
+
+@pytest.fixture(autouse=True)
+def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No framework may call home."""
+    for name in ("LITELLM_LOCAL_MODEL_COST_MAP", "OTEL_SDK_DISABLED", "CREWAI_DISABLE_TELEMETRY", "CREWAI_DISABLE_TRACKING"):
+        monkeypatch.setenv(name, "true")
+
+
+def framework(name: str, package: str) -> Any:
+    """Return a framework's module, or skip the test."""
+    return pytest.importorskip(name, reason=f"pip install {package}")
+
+
+def read(path: str) -> str:
+    """Read a file.
+
+    Args:
+        path: The file's name.
+    """
+    return "".join(f"{path}, line {number}: something that was written\n" for number in range(40))
+
+
+READ_TOOL = {
+    "type": "function",
+    "function": {"name": "read", "parameters": {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}},
+}
+
+
+def reader(finish: tuple[Any, ...] = (Say("All are read."),)) -> Script:
+    """A model that reads one file after the other and then finishes."""
+    return in_order(*((Call("read", {"path": f"{number}.py"}),) for number in range(TURNS)), finish)
+
+
+def check(stub: Stub, *, field: str = "messages", least: int = TURNS + 1) -> None:
+    """Long conversations are trimmed and accepted, the task and the newest output are there, and views extend those before them."""
+    assert len(stub.requests) == len(stub.answers) >= least, "none was refused"
+    views = [request[field] for request in stub.requests]
+    sizes = [len(json.dumps(view)) for view in views]
+    assert max(sizes) < 30_000 < TURNS * len(read("1.py"))
+    extended = [later[: len(earlier)] == earlier for earlier, later in pairwise(views)]
+    assert 1 <= extended.count(False) <= len(extended) / 4
+    assert all(TASK in json.dumps(view) for view in views)
+    assert all(f"{number}.py, line 39" in json.dumps(view[-2:]) for number, view in enumerate(views[1 : TURNS + 1]))
+
+
+def test_litellm() -> None:
+    framework("litellm", "litellm")
+    with OpenAIChatStub(reader()) as stub:
+        ask = example("LiteLLM")["ask"]
+        messages: list[Any] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": TASK}]
+        for _ in range(TURNS + 1):
+            answer = ask(messages, tools=[READ_TOOL], api_base=f"{stub.url}/v1", api_key="k")
+            message = answer.choices[0].message
+            messages.append(message)  # an object of LiteLLM's
+            for call in message.tool_calls or ():
+                messages.append({"role": "tool", "tool_call_id": call.id, "content": read(**json.loads(call.function.arguments))})
+        assert messages[-1].content == "All are read."
+        check(stub)
