@@ -48,6 +48,9 @@ def read(path: str) -> str:
 
     Args:
         path: The file's name.
+
+    Returns:
+        What was written in it.
     """
     return "".join(f"{path}, line {number}: something that was written\n" for number in range(40))
 
@@ -87,4 +90,31 @@ def test_litellm() -> None:
             for call in message.tool_calls or ():
                 messages.append({"role": "tool", "tool_call_id": call.id, "content": read(**json.loads(call.function.arguments))})
         assert messages[-1].content == "All are read."
+        check(stub)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_smolagents(*, is_streamed: bool) -> None:
+    smolagents = framework("smolagents", "smolagents openai")
+    with OpenAIChatStub(reader((Call("final_answer", {"answer": "All are read."}),))) as stub:
+        model = example("smolagents")["ManagedModel"](model_id="gpt-4.1", api_base=f"{stub.url}/v1", api_key="k")
+        agent = smolagents.ToolCallingAgent(
+            tools=[smolagents.tool(read)], model=model, max_steps=TURNS + 2, stream_outputs=is_streamed, verbosity_level=0
+        )
+        assert agent.run(TASK) == "All are read."
+        assert len(agent.memory.steps) == TURNS + 2, "the memory is whole"
+        check(stub)
+
+
+def test_strands() -> None:
+    strands = framework("strands", "'strands-agents[openai]'")
+    from strands.agent.conversation_manager import NullConversationManager  # type: ignore[import-not-found,unused-ignore]
+    from strands.models.openai import OpenAIModel  # type: ignore[import-not-found,unused-ignore]
+
+    with OpenAIChatStub(reader()) as stub:
+        model = OpenAIModel(client_args={"base_url": f"{stub.url}/v1", "api_key": "k"}, model_id="gpt-4.1")
+        agent = strands.Agent(model, tools=[strands.tool(read)], callback_handler=None, conversation_manager=NullConversationManager())
+        example("Strands")["add_window"](agent, "gpt-4.1")
+        assert str(agent(TASK)).strip() == "All are read."
+        assert len(agent.messages) == 2 * TURNS + 2, "the history is whole"
         check(stub)
