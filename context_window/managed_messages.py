@@ -86,11 +86,12 @@ def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequ
     """Return the messages of a view in the class of those that were given. What stayed whole is the object that was given."""
     originals = {id(each): message for each, message in zip(dictionaries, messages, strict=True)}
     kinds = {type(message) for message in messages}
-    made: Callable[[Json], Any] = dict if len(kinds) > 1 or dict in kinds else _maker(kinds.pop())
+    made: Callable[[Json], Any] = dict if dict in kinds else _maker(min(kinds, key=lambda kind: len(kind.__mro__)))
     return [originals[id(each)] if id(each) in originals else made(each) for each in view]
 
 
 def _maker(kind: Any) -> Callable[[Json], Any]:
+    """Return what makes an object of this class, the most general of those given, from its fields."""
     if hasattr(kind, "model_validate_json"):  # bytes are base64, as they were written
         return lambda message: kind.model_validate_json(json.dumps(message))
     return kind.from_dict  # type: ignore[no-any-return]  # smolagents'

@@ -5,15 +5,18 @@ Each framework runs a long conversation. The stub refuses what a provider would:
 
 from __future__ import annotations
 
+import asyncio
+import gc
 import json
 import re
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from tests.support.shared import ROOT
-from tests.support.stubs import Call, OpenAIChatStub, Say, Script, Stub, in_order
+from tests.support.stubs import Call, GeminiStub, OpenAIChatStub, Say, Script, Stub, in_order
 
 Json = dict[str, Any]
 GUIDE = ROOT / "docs/guides/frameworks.md"
@@ -32,10 +35,12 @@ def example(title: str, **names: Any) -> dict[str, Any]:
 
 
 @pytest.fixture(autouse=True)
-def _offline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No framework may call home."""
+def _offline(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """No framework may call home. Connections that one leaves open are closed while its warnings are still ignored."""
     for name in ("LITELLM_LOCAL_MODEL_COST_MAP", "OTEL_SDK_DISABLED", "CREWAI_DISABLE_TELEMETRY", "CREWAI_DISABLE_TRACKING"):
         monkeypatch.setenv(name, "true")
+    yield
+    gc.collect()
 
 
 def framework(name: str, package: str) -> Any:
@@ -87,8 +92,10 @@ def test_litellm() -> None:
             answer = ask(messages, tools=[READ_TOOL], api_base=f"{stub.url}/v1", api_key="k")
             message = answer.choices[0].message
             messages.append(message)  # an object of LiteLLM's
-            for call in message.tool_calls or ():
-                messages.append({"role": "tool", "tool_call_id": call.id, "content": read(**json.loads(call.function.arguments))})
+            calls = message.tool_calls or ()
+            messages += [
+                {"role": "tool", "tool_call_id": call.id, "content": read(**json.loads(call.function.arguments))} for call in calls
+            ]
         assert messages[-1].content == "All are read."
         check(stub)
 
@@ -107,14 +114,44 @@ def test_smolagents(*, is_streamed: bool) -> None:
 
 
 def test_strands() -> None:
-    strands = framework("strands", "'strands-agents[openai]'")
-    from strands.agent.conversation_manager import NullConversationManager  # type: ignore[import-not-found,unused-ignore]
-    from strands.models.openai import OpenAIModel  # type: ignore[import-not-found,unused-ignore]
-
+    package = "'strands-agents[openai]'"
+    strands, models = framework("strands", package), framework("strands.models.openai", package)
     with OpenAIChatStub(reader()) as stub:
-        model = OpenAIModel(client_args={"base_url": f"{stub.url}/v1", "api_key": "k"}, model_id="gpt-4.1")
-        agent = strands.Agent(model, tools=[strands.tool(read)], callback_handler=None, conversation_manager=NullConversationManager())
+        model = models.OpenAIModel(client_args={"base_url": f"{stub.url}/v1", "api_key": "k"}, model_id="gpt-4.1")
+        whole = strands.agent.NullConversationManager()
+        agent = strands.Agent(model, tools=[strands.tool(read)], callback_handler=None, conversation_manager=whole)
         example("Strands")["add_window"](agent, "gpt-4.1")
         assert str(agent(TASK)).strip() == "All are read."
         assert len(agent.messages) == 2 * TURNS + 2, "the history is whole"
         check(stub)
+
+
+def test_google_adk() -> None:
+    agents, models, runners = (framework(f"google.adk.{name}", "google-adk") for name in ("agents", "models.google_llm", "runners"))
+    with GeminiStub(reader()) as stub:
+        model = models.Gemini(model="gemini-3-pro-preview", base_url=stub.url, client_kwargs={"api_key": "k"})
+        callback = example("ADK")["before_model"]
+        agent = agents.LlmAgent(name="reader", model=model, instruction="Be brief.", tools=[read], before_model_callback=callback)
+        runner = runners.InMemoryRunner(agent=agent, app_name="app")
+        events = asyncio.run(runner.run_debug(TASK, quiet=True))
+        assert events[-1].content.parts[0].text == "All are read."
+        assert len(events) == 2 * TURNS + 1, "the session is whole"
+        check(stub, field="contents")
+
+
+def test_dspy() -> None:
+    dspy = framework("dspy", "dspy")
+    with OpenAIChatStub(lambda request: [Say("[[ ## answer ## ]]\nYes.\n\n[[ ## completed ## ]]")]) as stub:
+        lm = example("DSPy")["ManagedLM"]("openai/gpt-4.1", api_base=f"{stub.url}/v1", api_key="k", cache=False)
+
+        fields = {"question": (str, dspy.InputField()), "history": (dspy.History, dspy.InputField()), "answer": (str, dspy.OutputField())}
+        predict = dspy.Predict(dspy.Signature(fields))
+        history = dspy.History(messages=[])
+        with dspy.context(lm=lm):
+            for number in range(TURNS):
+                question = f"{TASK} {read(f'{number}.py')}"
+                answer = predict(question=question, history=history).answer
+                history.messages.append({"question": question, "answer": answer})
+        assert len(stub.answers) == len(stub.requests) == TURNS
+        sizes = [len(json.dumps(request["messages"])) for request in stub.requests]
+        assert max(sizes) < 30_000 < len(json.dumps(history.messages))

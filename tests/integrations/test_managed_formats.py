@@ -237,11 +237,11 @@ def test_objects_of_a_client_come_back_as_such() -> None:
     """Those that stay whole are the same objects; the others have their class, with bytes as they were."""
     signed = types.Part(function_call=types.FunctionCall(name="Bash", args={"command": OUTPUT}), thought_signature=b"\xfb\xff")
     result = types.Part(function_response=types.FunctionResponse(name="Bash", response={"output": OUTPUT}))
-    contents = [types.Content(role="user", parts=[types.Part(text="List them.")])]
+    contents: list[types.Content] = [types.UserContent("List them.")]
     for _ in range(20):
         contents += [types.Content(role="model", parts=[types.Part(text="Yes."), signed]), types.Content(role="user", parts=[result])]
     view = manage(contents, model="gemini-3-pro", max_tokens=4_000)
-    assert {type(content) for content in view} == {types.Content}
+    assert {type(content) for content in view[1:]} == {types.Content}
     assert view[0] is contents[0]
     assert view[-1] is contents[-1]
     assert any(all(content is not given for given in contents) for content in view)
