@@ -9,7 +9,7 @@ import asyncio
 import gc
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -155,3 +155,23 @@ def test_dspy() -> None:
         assert len(stub.answers) == len(stub.requests) == TURNS
         sizes = [len(json.dumps(request["messages"])) for request in stub.requests]
         assert max(sizes) < 30_000 < len(json.dumps(history.messages))
+
+
+class NamedResultsStub(OpenAIChatStub):
+    """Takes the tool's name in a result, which OpenAI's examples once had and CrewAI still sends."""
+
+    def serve(self, path: str, headers: Mapping[str, str], body: Json) -> Json:
+        for message in body["messages"]:
+            if message["role"] == "tool":
+                del message["name"]
+        return super().serve(path, headers, body)
+
+
+def test_crewai() -> None:
+    crewai, tools = framework("crewai", "crewai"), framework("crewai.tools", "crewai")
+    with NamedResultsStub(reader()) as stub:
+        llm = example("CrewAI")["ManagedLLM"](model="gpt-4.1", base_url=f"{stub.url}/v1", api_key="k")
+        agent = crewai.Agent(role="Reader", goal="Read", backstory="", llm=llm, tools=[tools.tool("read")(read)], max_iter=2 * TURNS)
+        task = crewai.Task(description=TASK, expected_output="A word.", agent=agent)
+        assert crewai.Crew(agents=[agent], tasks=[task]).kickoff().raw == "All are read."
+        check(stub)
