@@ -9,6 +9,7 @@ made anew at every turn gives the same views, and the provider's cache holds, as
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -44,8 +45,8 @@ def manage(
 
     Args:
         messages: All messages of the conversation so far, as they would be sent: of Anthropic's Messages API, OpenAI's Chat Completions or
-            Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`) or smolagents. Each is a dictionary,
-            a pydantic model of the client (such as Google's `types.Content`), or smolagents' `ChatMessage`.
+            Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`), smolagents, LlamaIndex (`ChatMessage`)
+            or AutoGen (`LLMMessage`). Each is a dictionary or an object of the client or framework, such as Google's `types.Content`.
         model: The model's name.
         max_tokens: Tokens that a request may have; `auto` for the window that costs least by the model's prices.
         window: Other settings. Its `max_tokens` counts, not the argument.
@@ -86,15 +87,19 @@ def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequ
     """Return the messages of a view in the class of those that were given. What stayed whole is the object that was given."""
     originals = {id(each): message for each, message in zip(dictionaries, messages, strict=True)}
     kinds = {type(message) for message in messages}
-    made: Callable[[Json], Any] = dict if dict in kinds else _maker(min(kinds, key=lambda kind: len(kind.__mro__)))
+    made: Callable[[Json], Any] = dict if dict in kinds else _maker(kinds)
     return [originals[id(each)] if id(each) in originals else made(each) for each in view]
 
 
-def _maker(kind: Any) -> Callable[[Json], Any]:
-    """Return what makes an object of this class, the most general of those given, from its fields."""
-    if hasattr(kind, "model_validate_json"):  # bytes are base64, as they were written
-        return lambda message: kind.model_validate_json(json.dumps(message))
-    return kind.from_dict  # type: ignore[no-any-return]  # smolagents'
+def _maker(kinds: set[Any]) -> Callable[[Json], Any]:
+    """Return what makes an object from its fields: of the class that their `type` names, or else of the most general one given."""
+    general = min(kinds, key=lambda kind: len(kind.__mro__))
+    if not hasattr(general, "model_validate"):
+        return general.from_dict  # type: ignore[no-any-return]  # smolagents'
+    if general.model_config.get("val_json_bytes") == "base64":  # Google's bytes are base64 in JSON only
+        return lambda message: general.model_validate_json(json.dumps(message))
+    classes = {name: each for name, each in vars(sys.modules[general.__module__]).items() if hasattr(each, "model_validate")}
+    return lambda message: classes.get(str(message.get("type")), general).model_validate(message)
 
 
 @lru_cache(maxsize=16)
@@ -114,8 +119,10 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
         are_steps: True if they are objects of smolagents.
     """
     from .gateway.anthropic_messages import AnthropicWire
+    from .gateway.autogen_messages import TYPES, AutoGenFormat
     from .gateway.converse_messages import ConverseFormat
     from .gateway.google_contents import GoogleWire
+    from .gateway.llamaindex_messages import LlamaIndexFormat
     from .gateway.openai_chat import ChatWire
     from .gateway.openai_responses import ResponsesWire
     from .gateway.smolagents_messages import SmolagentsFormat, role_of
@@ -125,6 +132,10 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
         return SmolagentsFormat()
     if any(_is_vercel(block) for message in messages for block in _blocks(message)):
         return VercelFormat()
+    if isinstance(messages[0].get("blocks"), list):
+        return LlamaIndexFormat()
+    if str(messages[0].get("type")) in TYPES:
+        return AutoGenFormat()
     for message in messages:
         if isinstance(parts := message.get("parts"), list):
             if any(isinstance(part, dict) and "type" in part for part in parts):

@@ -175,3 +175,39 @@ def test_crewai() -> None:
         task = crewai.Task(description=TASK, expected_output="A word.", agent=agent)
         assert crewai.Crew(agents=[agent], tasks=[task]).kickoff().raw == "All are read."
         check(stub)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_llamaindex(*, is_streamed: bool) -> None:
+    package = "llama-index-core llama-index-llms-openai"
+    framework("llama_index.llms.openai", package)
+    agents, core = framework("llama_index.core.agent.workflow", package), framework("llama_index.core.memory", package)
+
+    async def run(agent: Any, memory: Any) -> str:
+        return str(await agent.run(TASK, memory=memory, max_iterations=2 * TURNS))
+
+    with OpenAIChatStub(reader()) as stub:
+        llm = example("LlamaIndex")["ManagedOpenAI"](model="gpt-4.1", api_base=f"{stub.url}/v1", api_key="k")
+        agent = agents.FunctionAgent(tools=[read], llm=llm, system_prompt="Be brief.", streaming=is_streamed)
+        memory = core.ChatMemoryBuffer.from_defaults(token_limit=1_000_000)
+        assert asyncio.run(run(agent, memory)) == "All are read."
+        assert len(memory.get_all()) == 2 * TURNS + 2, "the memory is whole"
+        check(stub)
+
+
+def test_autogen() -> None:
+    package = "autogen-agentchat 'autogen-ext[openai]'"
+    agents, clients = framework("autogen_agentchat.agents", package), framework("autogen_ext.models.openai", package)
+
+    async def run(agent: Any) -> str:
+        return str((await agent.run(task=TASK)).messages[-1].content)
+
+    with OpenAIChatStub(reader()) as stub:
+        client = clients.OpenAIChatCompletionClient(model="gpt-4.1", base_url=f"{stub.url}/v1", api_key="k")
+        context = example("AutoGen")["ManagedContext"]()
+        agent = agents.AssistantAgent(
+            "reader", client, tools=[read], model_context=context, max_tool_iterations=2 * TURNS, reflect_on_tool_use=False
+        )
+        assert asyncio.run(run(agent)) == "All are read."
+        assert len(context._messages) == 2 * TURNS + 2, "the context is whole"
+        check(stub)

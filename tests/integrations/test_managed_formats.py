@@ -1,4 +1,4 @@
-"""`manage` for the formats that the gateway does not serve: Bedrock's Converse, Vercel's AI SDK, smolagents; and for objects of clients."""
+"""`manage` for lists that the gateway does not serve, of Bedrock, Vercel, smolagents, LlamaIndex and AutoGen, and for objects."""
 
 from __future__ import annotations
 
@@ -102,6 +102,44 @@ def smolagents(turns: list[Turn]) -> list[Json]:
     return messages
 
 
+def llamaindex(turns: list[Turn]) -> list[Json]:
+    def message(role: str, *blocks: Json | str, **more: Any) -> Json:
+        texts = [{"block_type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
+        return {"role": role, "additional_kwargs": more, "blocks": texts}
+
+    messages = [message("system", "Be brief."), message("user", "List them all.")]
+    image = {"block_type": "image", "image": base64.b64encode(RED).decode(), "image_mimetype": "image/png"}
+    for number, turn in enumerate(turns):
+        ids = [f"t{number}.{call}" for call in range(turn.calls)]
+        arguments = json.dumps({"command": OUTPUT[:600]})
+        blocks = [{"block_type": "tool_call", "tool_call_id": id, "tool_name": "Bash", "tool_kwargs": arguments} for id in ids]
+        calls = [{"id": id, "type": "function", "function": {"name": "Bash", "arguments": arguments}} for id in ids]
+        thought = [{"block_type": "thinking", "content": "I think."}] if turn.is_thought else []
+        said = [f"Step {number}." if turn.is_said else ""]
+        more = {"tool_calls": calls} if calls and (turn.is_error or number % 2) else {}  # a block, an additional argument, or both
+        messages.append(message("assistant", *thought, *said, *([] if turn.is_error else blocks), **more))
+        messages += [message("tool", OUTPUT, *([image] if turn.has_picture else []), tool_call_id=id) for id in ids]
+        messages += [] if ids else [message("user", "Go on.")]
+    return messages
+
+
+def autogen(turns: list[Turn]) -> list[Json]:
+    messages: list[Json] = [
+        {"type": "SystemMessage", "content": "Be brief."},
+        {"type": "UserMessage", "content": "List them all.", "source": "user"},
+    ]
+    for number, turn in enumerate(turns):
+        ids = [f"t{number}.{call}" for call in range(turn.calls)]
+        calls = [{"id": id, "name": "Bash", "arguments": json.dumps({"command": OUTPUT[:600]})} for id in ids]
+        results = [{"content": OUTPUT, "name": "Bash", "call_id": id, "is_error": turn.is_error} for id in ids]
+        thought = {"thought": "I think."} if turn.is_thought else {}
+        messages.append({"type": "AssistantMessage", "content": calls or f"Step {number}.", "source": "a", **thought})
+        messages += [{"type": "FunctionExecutionResultMessage", "content": results}] if results else []
+        image = [{"data": base64.b64encode(RED).decode()}] if turn.has_picture else []
+        messages += [{"type": "UserMessage", "content": ["Go on.", *image], "source": "user"}] if image or not results else []
+    return messages
+
+
 def converse_problems(messages: list[Json]) -> list[str]:
     """What the API, and boto3 before it, would refuse."""
     report = ParamValidator().validate({"modelId": "m", "messages": messages}, CONVERSE_INPUT)
@@ -141,10 +179,47 @@ def smolagents_problems(messages: list[Json]) -> list[str]:
     return [f"{message}" for message in messages if not (isinstance(message["content"], list) and message["content"])]
 
 
+def unpaired(calls: list[list[str]], results: list[list[str]]) -> list[str]:
+    """Calls of a message that the messages up to the next call do not answer, and results without their call."""
+    problems, waiting = [], list[str]()
+    for asked, answered in zip(calls, results, strict=True):
+        problems += [f"no call for {id}" for id in answered if id not in waiting]
+        waiting = [id for id in waiting if id not in answered]
+        problems += [f"no result for {waiting}"] if waiting and not answered else []
+        waiting += asked
+    return problems + ([f"no result for {waiting}"] if waiting else [])
+
+
+def llamaindex_problems(messages: list[Json]) -> list[str]:
+    """What a provider would refuse once LlamaIndex has written it: of two forms of a call, the blocks count."""
+    calls, results = [], []
+    for message in messages:
+        more = message["additional_kwargs"]
+        blocks = [block["tool_call_id"] for block in message["blocks"] if block["block_type"] == "tool_call"]
+        added = [call["id"] for call in more.get("tool_calls", [])]
+        if blocks and added and blocks != added:
+            return [f"{blocks} and {added}"]
+        calls.append(blocks or added)
+        results.append([more["tool_call_id"]] if message["role"] == "tool" else [])
+    return unpaired(calls, results) + [f"{message}" for message in messages if not (message["blocks"] or message["additional_kwargs"])]
+
+
+def autogen_problems(messages: list[Json]) -> list[str]:
+    """What AutoGen's types or a provider would refuse."""
+    answers = [message["content"] if message["type"] == "AssistantMessage" else "" for message in messages]
+    results = [message["content"] if message["type"] == "FunctionExecutionResultMessage" else [] for message in messages]
+    calls = [[call["id"] for call in answer] if isinstance(answer, list) else [] for answer in answers]
+    problems = unpaired(calls, [[result["call_id"] for result in each] for each in results])
+    problems += [f"{message}" for message in messages if not message["content"]]
+    return problems + [f"{result}" for each in results for result in each if not isinstance(result["content"], str)]
+
+
 FORMATS: dict[str, tuple[str, Callable[[list[Turn]], list[Json]], Callable[[list[Json]], list[str]]]] = {
     "converse": ("claude-sonnet-5-5", converse, converse_problems),
     "vercel": ("gpt-5", vercel, vercel_problems),
     "smolagents": ("gpt-5", smolagents, smolagents_problems),
+    "llamaindex": ("gpt-5", llamaindex, llamaindex_problems),
+    "autogen": ("gpt-5", autogen, autogen_problems),
 }
 
 
@@ -187,7 +262,7 @@ def test_a_cache_point_that_moves_changes_no_view() -> None:
     assert len(view) < len(plain)
 
 
-@pytest.mark.parametrize("name", ["converse", "vercel", "smolagents"])
+@pytest.mark.parametrize("name", FORMATS)
 def test_an_output_that_is_larger_than_the_window_is_shortened(name: str) -> None:
     """and a cache point stays behind it"""
     model, make, problems = FORMATS[name]
