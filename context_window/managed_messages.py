@@ -29,6 +29,7 @@ ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_t
 CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file", "refusal"})
 RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 VERCEL_BLOCKS = frozenset({"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning"})
+LANGCHAIN_TYPES = frozenset({"human", "ai", "system", "tool", "function"})
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
@@ -45,8 +46,8 @@ def manage(
 
     Args:
         messages: All messages of the conversation so far, as they would be sent: of Anthropic's Messages API, OpenAI's Chat Completions or
-            Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`), smolagents, LlamaIndex (`ChatMessage`)
-            or AutoGen (`LLMMessage`). Each is a dictionary or an object of the client or framework, such as Google's `types.Content`.
+            Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`), smolagents, LlamaIndex, AutoGen
+            (`LLMMessage`) or the Agent Framework. Each is a dictionary, or an object of the client or framework, such as `types.Content`.
         model: The model's name.
         max_tokens: Tokens that a request may have; `auto` for the window that costs least by the model's prices.
         window: Other settings. Its `max_tokens` counts, not the argument.
@@ -78,6 +79,8 @@ def _as_dict(message: object, messages: object) -> Json:
         return message
     if callable(dump := getattr(message, "model_dump", None)):
         return dump(mode="json", by_alias=True, exclude_none=True)  # type: ignore[no-any-return]  # a dictionary, of any model
+    if callable(dump := getattr(message, "to_dict", None)):
+        return dump()  # type: ignore[no-any-return]  # likewise
     if hasattr(message, "role") and hasattr(message, "content"):
         return {"role": message.role, "content": message.content}
     raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
@@ -95,7 +98,7 @@ def _maker(kinds: set[Any]) -> Callable[[Json], Any]:
     """Return what makes an object from its fields: of the class that their `type` names, or else of the most general one given."""
     general = min(kinds, key=lambda kind: len(kind.__mro__))
     if not hasattr(general, "model_validate"):
-        return general.from_dict  # type: ignore[no-any-return]  # smolagents'
+        return general.from_dict  # type: ignore[no-any-return]  # smolagents' and the Agent Framework's
     if general.model_config.get("val_json_bytes") == "base64":  # Google's bytes are base64 in JSON only
         return lambda message: general.model_validate_json(json.dumps(message))
     classes = {name: each for name, each in vars(sys.modules[general.__module__]).items() if hasattr(each, "model_validate")}
@@ -118,6 +121,7 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
         model: The model's name.
         are_steps: True if they are objects of smolagents.
     """
+    from .gateway.agent_framework_messages import AgentFrameworkFormat
     from .gateway.anthropic_messages import AnthropicWire
     from .gateway.autogen_messages import TYPES, AutoGenFormat
     from .gateway.converse_messages import ConverseFormat
@@ -128,10 +132,14 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
     from .gateway.smolagents_messages import SmolagentsFormat, role_of
     from .gateway.vercel_messages import VercelFormat
 
+    if any(str(message.get("type")) in LANGCHAIN_TYPES for message in messages):
+        raise ArgumentError("messages", messages, "these are LangChain's messages; use context_window.integrations.langchain")
     if are_steps or any(role_of(message) in SMOLAGENTS_ROLES for message in messages):
         return SmolagentsFormat()
     if any(_is_vercel(block) for message in messages for block in _blocks(message)):
         return VercelFormat()
+    if isinstance(messages[0].get("contents"), list):
+        return AgentFrameworkFormat()
     if isinstance(messages[0].get("blocks"), list):
         return LlamaIndexFormat()
     if str(messages[0].get("type")) in TYPES:

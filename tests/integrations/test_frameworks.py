@@ -214,6 +214,23 @@ def test_autogen() -> None:
         check(stub)
 
 
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_agent_framework(*, is_streamed: bool) -> None:
+    package = "agent-framework-core agent-framework-openai"
+    agents, clients = framework("agent_framework", package), framework("agent_framework.openai", package)
+
+    async def run(agent: Any, session: Any) -> str:
+        if is_streamed:
+            return "".join([update.text async for update in agent.run(TASK, session=session, stream=True)])
+        return str((await agent.run(TASK, session=session)).text)
+
+    with OpenAIChatStub(reader()) as stub:
+        client = clients.OpenAIChatCompletionClient(model="gpt-4.1", base_url=f"{stub.url}/v1", api_key="k")
+        agent = agents.Agent(client, "Be brief.", tools=[read], middleware=[example("Agent Framework")["add_window"]])
+        assert asyncio.run(run(agent, agent.create_session())) == "All are read."
+        check(stub)
+
+
 def test_claude_agent_sdk(tmp_path: Path) -> None:
     sdk = framework("claude_agent_sdk", "claude-agent-sdk")
     from tests.support.gateways import bare, breaks, gateway

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.messages import HumanMessage
 
 from context_window import ArgumentError, ContextOverflowError, ContextWindow, Extract, UnknownModelError, manage
 from context_window.managed_messages import _format_of, _windows
@@ -155,6 +156,7 @@ def test_settings_can_be_passed() -> None:
         ("text", "pass a list of messages"),
         ([1], "pass a list of messages"),
         ([{"content": "x"}], "neither a role nor a type"),
+        ([HumanMessage("hi")], "LangChain"),
         ([{"id": "1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}], "Vercel's UI messages"),
     ],
 )
