@@ -13,13 +13,13 @@ from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reaso
 from session.parts import Part, Text
 from session.providers.additions import PREAMBLE
 from session.transcripts.media import media_part
-from session.transcripts.values import json_text, text_at
+from session.transcripts.values import text_at
 
 from ..integrations.content_parts import blocks_of, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, plain_json
+from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json
 from .wire_format import Json, MessageFormat
 
-_ROLES: dict[object, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
 def _text_block(text: str) -> Json:
@@ -56,8 +56,7 @@ class AgentFrameworkAdapter(BlockAdapter):
         match run.kind:
             case "call":
                 (call,) = blocks
-                given, name = call.get("arguments"), text_at(call, "name") or "tool"
-                arguments = given if isinstance(given, str) else json_text(given or {})
+                name, arguments = text_at(call, "name") or "tool", arguments_json(call.get("arguments"))
                 return FunctionCall(name, arguments, text_at(call, "call_id"), id=next(ids), created_at=0.0)
             case "result":
                 (result,) = blocks
@@ -65,7 +64,7 @@ class AgentFrameworkAdapter(BlockAdapter):
                 return FunctionCallOutput("", parts, text_at(result, "call_id"), is_error=is_error, id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(block, "text") for block in blocks), id=next(ids), created_at=0.0)
-        return Message(_ROLES.get(message.get("role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(_ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the contents of an item as the view shows it."""

@@ -20,7 +20,7 @@ from .wire_format import Json, MessageFormat
 
 RESULTS = "FunctionExecutionResultMessage"
 ANSWER = "AssistantMessage"
-_ROLES: dict[object, Role] = {"SystemMessage": "system", ANSWER: "assistant"}
+_ROLES: dict[str, Role] = {"SystemMessage": "system", ANSWER: "assistant"}
 TYPES = frozenset({"SystemMessage", "UserMessage", ANSWER, RESULTS})
 
 
@@ -64,7 +64,7 @@ class AutoGenAdapter(BlockAdapter):
                 return FunctionCallOutput(name, text, text_at(result, "call_id"), is_error=is_error, id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning(text_at(blocks[0], "thought"), id=next(ids), created_at=0.0)
-        return Message(_ROLES.get(message.get("type"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(_ROLES.get(text_at(message, "type"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the blocks of an item as the view shows it."""
@@ -111,7 +111,7 @@ def _written(message: Json, blocks: Sequence[Any]) -> Json:
     if message.get("type") != ANSWER:
         is_text = len(texts) == len(blocks) and message.get("type") != RESULTS
         return {**message, "content": "\n".join(texts) if is_text else list(blocks)}
-    thoughts = [block["thought"] for block in blocks if isinstance(block, dict) and "thought" in block]
+    thoughts = [str(block["thought"]) for block in blocks if isinstance(block, dict) and "thought" in block]
     calls = [block for block in blocks if isinstance(block, dict) and "thought" not in block]
     said = "\n".join([*thoughts, *texts] if calls else thoughts)
     others = {name: value for name, value in message.items() if name != "thought"}

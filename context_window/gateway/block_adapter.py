@@ -10,7 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from session.items import Item
+from session.parts import Part
+from session.transcripts.values import json_text
 
+from ..integrations.content_parts import part_for
 from ..integrations.message_adapter import MessageAdapter
 from .wire_format import Json
 
@@ -114,6 +117,16 @@ _SINGLE: tuple[Kind, Kind] = ("result", "call")
 def plain_json(value: object) -> str:
     """Return JSON in which bytes are base64, and another object that has no JSON form is its text."""
     return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def arguments_json(value: object) -> str:
+    """Return the arguments of a call, an object or its JSON, as JSON. Bytes are base64."""
+    return value if isinstance(value, str) else json_text(json.loads(json.dumps(value or {}, default=_plain)))
+
+
+def plain_part(block: Any) -> Part:
+    """Return the part that a block counts as. Bytes are base64."""
+    return part_for(block if isinstance(block, dict) and isinstance(block.get("text"), str) else json.loads(plain_json(block)))
 
 
 def _plain(value: object) -> str:

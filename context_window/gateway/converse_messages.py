@@ -12,10 +12,10 @@ from typing import Any, ClassVar
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part
 from session.providers.additions import PREAMBLE
-from session.transcripts.values import json_text, object_at, text_at
+from session.transcripts.values import object_at, text_at
 
-from ..integrations.content_parts import blocks_of, part_for, thought_in, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, plain_json
+from ..integrations.content_parts import blocks_of, thought_in, visible_content
+from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json, plain_part
 from .wire_format import Json, MessageFormat
 
 CACHE_POINT = "cachePoint"
@@ -69,14 +69,14 @@ class ConverseAdapter(BlockAdapter):
         match run.kind:
             case "call":
                 call = object_at(blocks[0], "toolUse")
-                arguments = json_text(call.get("input") or {})
+                arguments = arguments_json(call.get("input"))
                 return FunctionCall(text_at(call, "name") or "tool", arguments, text_at(call, "toolUseId"), id=next(ids), created_at=0.0)
             case "result":
                 result = object_at(blocks[0], "toolResult")
                 parts, is_error = _parts(result.get("content")), result.get("status") == "error"
                 return FunctionCallOutput("", parts, text_at(result, "toolUseId"), is_error=is_error, id=next(ids), created_at=0.0)
             case "thinking":
-                thoughts = [thought for block in blocks if (thought := thought_in(_plain(block))) is not None]
+                thoughts = [thought for block in blocks if (thought := thought_in(json.loads(plain_json(block)))) is not None]
                 text = "\n".join(thought.text for thought in thoughts if thought.text)
                 data = "".join(thought.data or "" for thought in thoughts)
                 return Reasoning(text, None, data or None, id=next(ids), created_at=0.0)
@@ -128,14 +128,9 @@ def _content(blocks: object) -> list[Any]:
 
 
 def _parts(blocks: object) -> list[Part]:
-    return [part_for(_plain(block)) for block in _content(blocks)]
+    return [plain_part(block) for block in _content(blocks)]
 
 
 def _visible(blocks: list[Any], item: Message | FunctionCallOutput, form: Message | FunctionCallOutput) -> list[Any]:
     visible = visible_content(blocks, item, form, _text_block)
     return [_text_block(visible)] if isinstance(visible, str) else list(visible)
-
-
-def _plain(block: Any) -> Any:
-    """Return the block with bytes as base64. One of text is the same object."""
-    return block if isinstance(block, dict) and isinstance(block.get("text"), str) else json.loads(plain_json(block))

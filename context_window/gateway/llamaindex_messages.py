@@ -13,15 +13,15 @@ from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reaso
 from session.parts import Part, Text
 from session.providers.additions import PREAMBLE
 from session.transcripts.media import bytes_of, media_part
-from session.transcripts.values import json_text, object_at, objects_at, text_at
+from session.transcripts.values import object_at, objects_at, text_at
 
 from ..integrations.content_parts import blocks_of, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, plain_json
+from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json
 from .wire_format import Json, MessageFormat
 
 _MORE = "additional_kwargs"
 _CALL = "tool_call"
-_ROLES: dict[object, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
+_ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
 def _text_block(text: str) -> Json:
@@ -63,16 +63,15 @@ class LlamaIndexAdapter(BlockAdapter):
         match run.kind:
             case "call":
                 (call,) = blocks
-                arguments, name = call.get("tool_kwargs"), text_at(call, "tool_name") or "tool"
-                text = arguments if isinstance(arguments, str) else json_text(arguments or {})
-                return FunctionCall(name, text, text_at(call, "tool_call_id"), id=next(ids), created_at=0.0)
+                name, arguments = text_at(call, "tool_name") or "tool", arguments_json(call.get("tool_kwargs"))
+                return FunctionCall(name, arguments, text_at(call, "tool_call_id"), id=next(ids), created_at=0.0)
             case "result":
                 more = object_at(message, _MORE)
                 parts = [_part(block) for block in blocks]
                 return FunctionCallOutput(text_at(more, "name"), parts, text_at(more, "tool_call_id"), id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(block, "content") for block in blocks), id=next(ids), created_at=0.0)
-        return Message(_ROLES.get(message.get("role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(_ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the blocks of an item as the view shows it."""

@@ -16,8 +16,9 @@ from session.parts import Image, Part
 from session.providers.additions import PREAMBLE
 from session.transcripts.values import json_text
 
-from ..integrations.content_parts import blocks_of, part_for, visible_content
+from ..integrations.content_parts import blocks_of, visible_content
 from ..integrations.message_adapter import MessageAdapter
+from .block_adapter import plain_part
 from .wire_format import Json, MessageFormat
 
 CALL = "tool-call"
@@ -39,7 +40,7 @@ class SmolagentsAdapter(MessageAdapter[Json]):
 
     def content_json(self, message: Json) -> str:
         """Return the message as JSON. Of an image it has the bytes."""
-        return json.dumps([role_of(message), blocks_of(message.get("content"))], sort_keys=True, default=lambda image: _png(image).hex())
+        return json.dumps([role_of(message), blocks_of(message.get("content"))], sort_keys=True, default=_bytes)
 
     def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
         """Return the item of a message."""
@@ -91,7 +92,11 @@ def role_of(message: Json) -> str:
 
 def _part(block: Any) -> Part:
     image = block.get("image") if isinstance(block, dict) else None
-    return Image(data=_png(image), media_type="image/png") if hasattr(image, "save") else part_for(block)
+    return Image(data=_png(image), media_type="image/png") if hasattr(image, "save") else plain_part(block)
+
+
+def _bytes(value: Any) -> str:
+    return _png(value).hex() if hasattr(value, "save") else str(value)
 
 
 def _png(image: Any) -> bytes:

@@ -13,10 +13,10 @@ from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reaso
 from session.parts import Part
 from session.providers.additions import PREAMBLE
 from session.transcripts.media import bytes_of, media_part
-from session.transcripts.values import json_text, object_at, text_at
+from session.transcripts.values import object_at, text_at
 
-from ..integrations.content_parts import blocks_of, part_for, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, plain_json
+from ..integrations.content_parts import blocks_of, visible_content
+from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json, plain_part
 from .wire_format import Json, MessageFormat
 
 _OPTIONS = "providerOptions", "experimental_providerMetadata"
@@ -55,7 +55,7 @@ class VercelAdapter(BlockAdapter):
         match run.kind:
             case "call":
                 (call,) = blocks
-                arguments = json_text(call.get(_input(call)) or {})
+                arguments = arguments_json(call.get(_input(call)))
                 return FunctionCall(
                     text_at(call, "toolName") or "tool", arguments, text_at(call, "toolCallId"), id=next(ids), created_at=0.0
                 )
@@ -103,8 +103,8 @@ class VercelFormat(MessageFormat):
 
 
 def _role(message: Json) -> Role:
-    roles: dict[object, Role] = {"assistant": "assistant", "system": "system"}
-    return roles.get(message.get("role"), "user")
+    roles: dict[str, Role] = {"assistant": "assistant", "system": "system"}
+    return roles.get(text_at(message, "role"), "user")
 
 
 def _text_block(text: str) -> Json:
@@ -148,7 +148,7 @@ def _with_output(result: Json, visible: str | Sequence[Any]) -> Json:
 def _part(block: Any) -> Part:
     """Return the part that a part of a message or of a result counts as."""
     if not isinstance(block, dict) or block.get("type") == "text":
-        return part_for(block)
+        return plain_part(block)
     kind = text_at(block, "type")
     data = next((block[name] for name in ("image", "data", "url") if block.get(name)), None)
     if isinstance(data, dict):  # version 6: a file's data says what it is
@@ -160,4 +160,4 @@ def _part(block: Any) -> Part:
         part = media_part(content, media_type, [], kind="image" if kind.startswith("image") else "", title=text_at(block, "filename"))
         if part is not None:
             return part
-    return part_for(json.loads(plain_json(block)))
+    return plain_part(block)

@@ -8,23 +8,28 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
-from botocore.session import Session as BotoSession
-from botocore.validate import ParamValidator
-from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
-from openai.types.chat import ChatCompletionMessage
 from PIL import Image
 
 from context_window import ContextOverflowError, manage
+from tests.support.lazy import LazyModule
+
+if TYPE_CHECKING:
+    from botocore import session as boto
+    from botocore import validate
+    from google.genai import types
+    from openai.types import chat
+else:
+    boto, validate, types, chat = map(LazyModule, ("botocore.session", "botocore.validate", "google.genai.types", "openai.types.chat"))
 
 Json = dict[str, Any]
 OUTPUT = "".join(f"line {number}: something that was printed\n" for number in range(40))
-CONVERSE_INPUT = BotoSession().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
 
 
 def picture(color: str) -> bytes:
@@ -159,9 +164,15 @@ def agent_framework(turns: list[Turn]) -> list[Json]:
     return messages
 
 
+@cache
+def converse_input() -> Any:
+    """The shape that boto3 checks a request against."""
+    return boto.Session().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
+
+
 def converse_problems(messages: list[Json]) -> list[str]:
     """What the API, and boto3 before it, would refuse."""
-    report = ParamValidator().validate({"modelId": "m", "messages": messages}, CONVERSE_INPUT)
+    report = validate.ParamValidator().validate({"modelId": "m", "messages": messages}, converse_input())
     problems = [report.generate_report()] if report.has_errors() else []
     roles = [message["role"] for message in messages]
     problems += ["roles"] if roles != [("user", "assistant")[index % 2] for index in range(len(roles))] else []
@@ -365,7 +376,7 @@ def test_objects_may_stand_among_dictionaries() -> None:
     messages: list[Any] = [{"role": "user", "content": "List them."}]
     for number in range(20):
         calls = [{"id": f"t{number}", "type": "function", "function": function}]
-        messages.append(ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "tool_calls": calls}))
+        messages.append(chat.ChatCompletionMessage.model_validate({"role": "assistant", "content": None, "tool_calls": calls}))
         messages.append({"role": "tool", "tool_call_id": f"t{number}", "content": OUTPUT})
     view = manage(messages, model="gpt-5", max_tokens=4_000)
     assert len(view) < len(messages)

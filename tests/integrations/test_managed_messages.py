@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langchain_core.messages import HumanMessage
 
 from context_window import ArgumentError, ContextOverflowError, ContextWindow, Extract, UnknownModelError, manage
 from context_window.managed_messages import _format_of, _windows
@@ -156,13 +155,20 @@ def test_settings_can_be_passed() -> None:
         ("text", "pass a list of messages"),
         ([1], "pass a list of messages"),
         ([{"content": "x"}], "neither a role nor a type"),
-        ([HumanMessage("hi")], "LangChain"),
         ([{"id": "1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}], "Vercel's UI messages"),
     ],
 )
 def test_what_is_no_list_of_these_formats_is_refused(messages: Any, problem: str) -> None:
     with pytest.raises(ArgumentError, match=problem):
         manage(messages, model="claude-sonnet-5-5")
+
+
+def test_messages_of_langchain_are_refused_by_name() -> None:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    for messages in ([HumanMessage("hi")], [SystemMessage("Be brief."), HumanMessage("hi")]):
+        with pytest.raises(ArgumentError, match=r"integrations\.langchain"):
+            manage(messages, model="gpt-5")
 
 
 def test_a_model_without_a_known_window_needs_one() -> None:
