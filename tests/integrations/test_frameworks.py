@@ -8,7 +8,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import json
+import os
 import re
+import subprocess
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import Any
 import pytest
 
 from tests.support.shared import ROOT
-from tests.support.stubs import AnthropicStub, Call, GeminiStub, OpenAIChatStub, Say, Script, Stub, Think, in_order
+from tests.support.stubs import AnthropicStub, Call, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Say, Script, Stub, Think, in_order
 
 Json = dict[str, Any]
 GUIDE = ROOT / "docs/guides/frameworks.md"
@@ -27,10 +29,16 @@ TASK = "Read all of the files."
 pytestmark = pytest.mark.filterwarnings("ignore")  # of packages that are not ours
 
 
+def code_of(title: str, language: str) -> str:
+    """Return the guide's example of this title."""
+    (code,) = re.findall(rf'^```{language} title="{title}"\n(.*?)^```$', GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    assert "80_000" in code or "80000" in code
+    return str(code)
+
+
 def example(title: str, **names: Any) -> dict[str, Any]:
     """Run the guide's example of this title, with a small window, and return its names."""
-    (code,) = re.findall(rf'^```python title="{title}"\n(.*?)^```$', GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-    assert "80_000" in code or "80000" in code
+    code = code_of(title, "python")
     exec(compile(code.replace("80_000", "6_000").replace('"gpt-5"', '"gpt-4.1"'), title, "exec"), names)
     return names
 
@@ -254,3 +262,35 @@ def test_claude_agent_sdk(tmp_path: Path) -> None:
     assert len(views) == TURNS + 1
     assert 1 <= breaks(views) <= TURNS / 3
     assert max(len(json.dumps(view)) for view in views) < 200_000
+
+
+TYPESCRIPT = """
+import { generateText, stepCountIs, tool } from "ai";
+import { z } from "zod";
+
+const lines = (path) => Array.from({ length: 40 }, (_, number) => `${path}, line ${number}: something that was written`);
+const execute = async ({ path }) => lines(path).join("\\n");
+const tools = { read: tool({ description: "Read a file.", inputSchema: z.object({ path: z.string() }), execute }) };
+const stopWhen = stepCountIs(100);
+console.log((await generateText({ model: openai.API("gpt-4.1"), prompt: "TASK", tools, stopWhen })).text);
+"""
+
+
+@pytest.mark.parametrize("api", ["chat", "responses"])
+def test_the_ai_sdk_in_typescript(api: str, tmp_path: Path) -> None:
+    folder = Path(os.environ.get("CONTEXT_WINDOW_CLIENTS", ""), "node_modules")
+    if not (folder / "@ai-sdk/openai").exists():
+        pytest.skip("npm install --prefix FOLDER ai @ai-sdk/openai zod, and CONTEXT_WINDOW_CLIENTS=FOLDER")
+    from tests.support.gateways import gateway
+
+    (tmp_path / "node_modules").symlink_to(folder.absolute())
+    with {"chat": OpenAIChatStub, "responses": OpenAIResponsesStub}[api](reader()) as stub:
+        with gateway(stub.url, 6_000) as url:
+            program = code_of("AI SDK", "ts").replace("http://127.0.0.1:8383", url) + TYPESCRIPT.replace("API", api).replace("TASK", TASK)
+            (tmp_path / "main.mjs").write_text(program, encoding="utf-8")
+            environment = {**os.environ, "OPENAI_API_KEY": "k"}
+            done = subprocess.run(
+                ["node", "main.mjs"], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=120, check=False
+            )
+        assert (done.stdout, done.returncode) == ("All are read.\n", 0), done.stderr
+        check(stub, field={"chat": "messages", "responses": "input"}[api])
