@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.display.limits import limit_sentences
+from context_window.kept_limits import FRESH, keep_limits
 from context_window.spend import SpendCache, cache_file, read_ledger, spend_by
 from context_window.spend.limits import most_used_by, stated_limits
 from context_window.spend.tables import UNKNOWN
-from context_window.statusline import note_limits
 from context_window.user_folder import LIMITS_FILE
 from session.plan_limits import LimitPeriod, PlanLimits
 from session.transcripts.reported_requests import Request
@@ -65,15 +65,30 @@ def test_the_newest_limits_of_a_tool_stand(tmp_path: Path) -> None:
 
 
 def test_the_status_line_keeps_what_only_it_is_told(home: Path) -> None:
-    note_limits(CLAUDE)
-    note_limits(None)
-    note_limits({"five_hour": "much"})
+    keep_limits("claude_code", CLAUDE, 5.0)
     (limits,) = stated_limits(())
     assert limits.periods == (LimitPeriod(300, 23.5, 1738425600), LimitPeriod(10_080, 41.2, 1738857600))
     assert [path.name for path in home.iterdir()] == [LIMITS_FILE]
     assert (home / LIMITS_FILE).stat().st_mode & 0o777 == 0o600
     older = PlanLimits("claude_code", 1.0, "", (LimitPeriod(300, 1.0, None),))
     assert stated_limits([older]) == [limits]
+
+
+def test_what_is_kept_changes_when_something_has_or_a_minute_later(home: Path) -> None:
+    """and the limits of another tool stay, and of what is not to be read nothing is in the way"""
+    keep_limits("codex", CODEX, 100.0)
+    keep_limits("claude_code", CLAUDE, 100.0)
+    before = (home / LIMITS_FILE).stat()
+    keep_limits("claude_code", CLAUDE, 100.0 + FRESH - 1)
+    assert (home / LIMITS_FILE).stat() == before
+    times = []
+    for stated, time in ((CLAUDE, 100.0 + FRESH), (CLAUDE | {"five_hour": {"used_percentage": 30}}, 101.0 + FRESH)):
+        keep_limits("claude_code", stated, time)
+        times.append([limits.time for limits in stated_limits(())])
+    assert times == [[100.0 + FRESH, 100.0], [101.0 + FRESH, 100.0]]
+    (home / LIMITS_FILE).write_bytes(b"[")
+    keep_limits("codex", CODEX, 7.0)
+    assert [limits.time for limits in stated_limits(())] == [7.0]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"claude_code": 3}', b'{"x": {"time": "a"}}', b"[" * 100_000, b"\xff"])
@@ -85,7 +100,7 @@ def test_a_damaged_file_states_nothing(home: Path, content: bytes) -> None:
 
 def test_a_folder_that_cannot_be_written_costs_only_the_limits(home: Path) -> None:
     home.write_text("a file")
-    note_limits(CLAUDE)
+    keep_limits("claude_code", CLAUDE, 5.0)
     assert home.read_text() == "a file"
     assert stated_limits(()) == []
 
