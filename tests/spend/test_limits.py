@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -107,20 +108,36 @@ def test_a_folder_that_cannot_be_written_costs_only_the_limits(home: Path) -> No
 
 def test_what_used_a_period_is_named() -> None:
     limits = PlanLimits("codex", 4 * HOUR, "", (LimitPeriod(300, 10.0, 5 * HOUR),))
+    period = limits.periods[0]
     requests = [
-        Request("", time, tool, "gpt-5", project, "s", input_tokens=tokens)
-        for time, tool, project, tokens in [
-            (1.0, "codex", "/a/shop", 6_000),
-            (2.0, "codex", "/a/tea", 4_000),
-            (3.0, "claude_code", "/a/tea", 90_000),
-            (6 * HOUR, "codex", "/a/tea", 90_000),
-            (-1.0, "codex", "/a/tea", 90_000),
+        Request("", time, tool, "gpt-5", project, session, input_tokens=tokens)
+        for time, tool, project, session, tokens in [
+            (1.0, "codex", "/a/shop", "s1", 3_500),
+            (2.0, "codex", "/a/shop", "s2", 2_500),
+            (2.0, "codex", "/a/tea", "s3", 4_000),
+            (3.0, "claude_code", "/a/tea", "s4", 90_000),
+            (6 * HOUR, "codex", "/a/tea", "s3", 90_000),
+            (-1.0, "codex", "/a/tea", "s3", 90_000),
         ]
     ]
-    project, part = most_used_by(limits, limits.periods[0], requests) or ("", 0)
-    assert (project, round(part, 2)) == ("/a/shop", 0.6)
-    (sentence,) = limit_sentences([limits], requests, 4 * HOUR + 60, UTC)
-    assert sentence == "Codex, 5 hours: 10 %, resets 05:00, not full before; 60% of it in shop"
+    now = 4 * HOUR + 60
+    uses = most_used_by(limits, period, requests)
+    assert [(use.project, use.begun, round(use.part, 2)) for use in uses] == [("/a/tea", 2.0, 0.4), ("/a/shop", None, 0.6)]
+    assert list(limit_sentences([limits], requests, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 40% in tea, session of today"]
+    nameless = [replace(request, session="") for request in requests]
+    assert list(limit_sentences([limits], nameless, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 60% in shop"]
+    many = [replace(request, session=f"{index}", time=1.0 * index) for index, request in enumerate(requests[:1] * 5)]
+    assert list(limit_sentences([limits], many, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 100% in shop"]
+    assert most_used_by(limits, period._replace(resets=None), requests) == most_used_by(limits, period, requests[3:]) == []
+
+
+def test_a_session_is_named_by_the_day_on_which_it_began() -> None:
+    day = 24 * HOUR
+    limits = PlanLimits("codex", 30 * day, "", (LimitPeriod(300, 10.0, 30 * day + 2 * HOUR),))
+    for begun, named in ((29.9, "Fri"), (30.0, "today"), (2.0, "1970-01-03")):
+        requests = [Request("", time, "codex", "gpt-5", "", "s", input_tokens=1_000) for time in (begun * day, 30 * day)]
+        (sentence,) = limit_sentences([limits], requests, 30 * day, UTC)
+        assert sentence.endswith(f"in {UNKNOWN}, session of {named}")
 
 
 def test_the_sentences_say_when_it_is_full() -> None:
@@ -128,7 +145,7 @@ def test_the_sentences_say_when_it_is_full() -> None:
     limits = [PlanLimits("codex", 3 * HOUR, "pro", periods)]
     first, second = limit_sentences(limits, [], 3 * HOUR, UTC)
     assert first == "Codex (pro), 5 hours: 80 %, full 03:45, resets 05:00"
-    assert second == "Codex (pro), 7 days: 5 %, resets Sun 18:00, not full before"
+    assert second == "Codex (pro), 7 days: 5 %, resets Sun 18:00"
     first, _ = limit_sentences(limits, [], 6 * HOUR, UTC)
     assert first == "Codex (pro), 5 hours: 80 % at 03:00, reset since"
     assert len(list(limit_sentences(limits, [], 11 * HOUR, UTC))) == 1  # a whole period has passed since
