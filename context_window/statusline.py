@@ -14,10 +14,10 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from session.opening import open_regular
-from session.plan_limits import limits_of
+from session.plan_limits import PlanLimits, limits_of
 from session.printable import short_name
 
-from .user_folder import LIMITS_FILE, user_folder
+from .kept_limits import keep_limits
 
 TAIL_BYTES, LONGEST_TAIL = 512 * 1024, 8 * 1024 * 1024
 """Bytes read from the end of a transcript: they hold the last dozens of requests. Four times as many if they hold none, up to a limit."""
@@ -57,7 +57,7 @@ class StatusRequest(NamedTuple):
         return self.input + self.output
 
 
-def status_line(status: object, *, colours: bool = False) -> str:
+def status_line(status: object, limits: PlanLimits | None = None, *, colours: bool = False) -> str:
     """Return the line for what Claude Code passed, without a line break. Fields that are absent or unusable are left out.
 
     The forecast is the room that is left, divided by the mean growth of the last requests in the transcript. After a compaction, only the
@@ -65,6 +65,7 @@ def status_line(status: object, *, colours: bool = False) -> str:
 
     Args:
         status: The JSON value from standard input.
+        limits: Those of the plan that it states.
         colours: True to colour a window that is nearly full, with terminal sequences.
     """
     fields = _object(status)
@@ -80,7 +81,7 @@ def status_line(status: object, *, colours: bool = False) -> str:
         parts.append(f"cache {100 * last.read // last.input}%" if last.input else "")
         parts.append(_forecast(requests, size - last.filled) if size >= last.filled else "")
     parts.append(_money(_object(fields.get("cost")).get("total_cost_usd")))
-    parts += _limits(fields.get("rate_limits"))
+    parts += () if limits is None else _limits(limits)
     parts.append(_gateway(os.environ.get("ANTHROPIC_BASE_URL", "")))
     if last is not None:
         parts.append(_resume(fields, last, lines))
@@ -96,38 +97,21 @@ def main() -> int:
     if not isinstance(status, dict):
         sys.stderr.write("context-window: statusline expects the JSON object that Claude Code passes to its status line command\n")
         return 2
-    note_limits(status.get("rate_limits"))
-    line = status_line(status, colours=not os.environ.get("NO_COLOR"))
+    limits = limits_of(TOOL, status.get("rate_limits"), datetime.now(UTC).timestamp())
+    if limits is not None:  # only the status line is told of them
+        keep_limits(TOOL, status["rate_limits"], limits.time)
+    line = status_line(status, limits, colours=not os.environ.get("NO_COLOR"))
     sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()
     return 0
 
 
-def note_limits(stated: object) -> None:
-    """Keep the plan's limits for `context-window` to show: only the status line is told of them. A fault costs only that."""
-    now = datetime.now(UTC).timestamp()
-    limits = limits_of(TOOL, stated, now)
-    if limits is None:
-        return
-    try:
-        folder = user_folder()
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        file, new = folder / LIMITS_FILE, folder / f"{LIMITS_FILE}.{os.getpid()}"
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "w") as out:
-            json.dump({TOOL: {"time": now, "rate_limits": stated}}, out)
-        new.replace(file)
-    except (OSError, RuntimeError, ValueError, RecursionError):
-        return
-
-
-def _limits(stated: object) -> Iterator[str]:
+def _limits(limits: PlanLimits) -> Iterator[str]:
     """Yield how much of each period of the plan is used: `5h 24%`, and when it is full at this pace, if it is before it begins anew."""
-    now = datetime.now(UTC).timestamp()
-    limits = limits_of(TOOL, stated, now)
-    for period in () if limits is None else limits.periods:
+    for period in limits.periods:
         name = f"{period.minutes // 1_440}d" if period.minutes >= 1_440 else f"{period.minutes / 60:g}h"
-        full = period.full_at(now)
-        yield f"{name} {period.percent:.0f}%" + ("" if full is None else f", full {_clock(full, now)}")
+        full = period.full_at(limits.time)
+        yield f"{name} {period.percent:.0f}%" + ("" if full is None else f", full {_clock(full, limits.time)}")
 
 
 def _clock(time: float, now: float) -> str:

@@ -36,6 +36,7 @@ from .foreign import foreign_problem
 from .history import History
 from .ledger import GatewayLedger
 from .outgoing import name_and_path, outgoing_request, path_problem
+from .plan_notes import PlanNotes
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
 from .relay import OpenAnswer, RelayedAnswer, answer_to, unless_left
@@ -49,6 +50,8 @@ LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
 BODY_SECONDS = 60
 """Seconds after which a request is given up of which nothing more comes."""
+KEEP_SECONDS = 60
+"""Seconds between two times that the limits of plans are written."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
@@ -82,6 +85,7 @@ def gateway_app(
     max_cost: Decimal | None = None,
     spent_today: Decimal | None = None,
     warn_secrets: bool = False,
+    keeps_limits: bool = False,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -94,7 +98,7 @@ def gateway_app(
         largest_body: Most bytes that a request may have.
         strict: True to refuse a request that cannot be fitted. False to send it unchanged.
         recall: True to give the model a tool that returns what was taken out. The gateway answers its calls, and clients do not see them.
-        recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
+        recorder: Where requests of conversations and their answers are recorded. Without one, nothing of them is written to disk.
         page: True to show a page with figures of the conversations at `/`. They are kept in memory, without any content.
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
         idle_seconds: Seconds without a request after which a conversation is forgotten. Its next request is read as a
@@ -103,6 +107,7 @@ def gateway_app(
             any cost.
         spent_today: What today's requests had cost before this gateway started, if the limit is of a day; None if it is of the gateway.
         warn_secrets: True to log a warning before a request is sent that holds a key or a password, with its place.
+        keeps_limits: True to write the limits of plans that answers state into the user's folder, at most once a minute and at the end.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
@@ -120,11 +125,16 @@ def gateway_app(
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         async with httpx.AsyncClient(transport=transport, limits=limits, trust_env=transport is None) as client:
             gateway.client = client
-            sweeping = asyncio.create_task(_forget_idle(gateway, idle_seconds))
+            tasks = [asyncio.create_task(_forget_idle(gateway, idle_seconds))]
+            if keeps_limits:
+                tasks.append(asyncio.create_task(_keep_limits(ledger.plans)))
             try:
                 yield
             finally:
-                sweeping.cancel()
+                for task in tasks:
+                    task.cancel()
+                if keeps_limits:
+                    await in_thread(ledger.plans.keep)
 
     page_routes = [Route("/", gateway.page), Route("/live", gateway.page), Route("/status", gateway.status)] if page else []
     routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
@@ -155,6 +165,12 @@ async def _forget_idle(gateway: _Gateway, seconds: float) -> None:
         await in_thread(partial(gateway.forget_idle, seconds))
 
 
+async def _keep_limits(plans: PlanNotes) -> None:
+    while True:
+        await asyncio.sleep(KEEP_SECONDS)
+        await in_thread(plans.keep)
+
+
 class _Gateway:
     """Handles requests."""
 
@@ -175,7 +191,7 @@ class _Gateway:
     ) -> None:
         self._windows = windows
         self._upstreams = by_name
-        self.history, self._ledger = History(ledger.savings, ledger.secrets), ledger
+        self.history, self._ledger = History(ledger.savings, ledger.secrets, ledger.plans), ledger
         self._hosts = hosts
         self._largest_body = largest_body
         self._strict = strict
@@ -353,6 +369,7 @@ class _Gateway:
                 await answer.close()
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
+        self.history.note_plan(answer.headers)
         if answer.status > LARGEST_STATUS:
             await answer.close()
             return _refused(upstream, 502, f"{upstream.name} answered with status {answer.status}, which is none of HTTP")

@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.statusline import status_line
+from session.plan_limits import limits_of
 from tests.support.gateways import gateway
 from tests.support.stubs.answers import Say
 from tests.support.stubs.anthropic import AnthropicStub
@@ -201,13 +202,14 @@ def test_the_plan_s_limits_are_shown(tmp_path: Path) -> None:
         "five_hour": {"used_percentage": 23.5, "resets_at": now + 9_000},
         "seven_day": {"used_percentage": 90, "resets_at": now + 300_000},
     }
-    line = status_line({"rate_limits": limits})
+    line = status_line({}, limits_of("claude_code", limits, now))
     assert re.fullmatch(r"5h 24% · 7d 90%, full (?:\w{3} )?\d\d:\d\d", line)
     home = tmp_path / "home"
     result = run(json.dumps({"rate_limits": limits}), CONTEXT_WINDOW_HOME=str(home))
     assert result.stdout.decode() == f"{line}\n"
     assert json.loads((home / "limits.json").read_bytes())["claude_code"]["rate_limits"] == limits
-    assert status_line({"rate_limits": {"five_hour": {"used_percentage": "much"}}}) == "no request yet"
+    result = run(json.dumps({"rate_limits": {"five_hour": {"used_percentage": "much"}}}), CONTEXT_WINDOW_HOME=str(home))
+    assert result.stdout == b"no request yet\n"
 
 
 def test_after_a_compaction_its_size_is_shown(tmp_path: Path) -> None:
