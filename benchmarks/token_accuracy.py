@@ -41,6 +41,7 @@ OWN_HOSTS = re.compile(
 KINDS = {"claude": "anthropic", "openai": "openai", "google": "gemini"}
 APIS = {
     "anthropic": "Messages",
+    "openai": "Responses",
     "openai_chat": "Chat Completions",
     "openai_responses": "Responses",
     "gemini": "Gemini API",

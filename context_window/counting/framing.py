@@ -17,7 +17,7 @@ from .ctok_counter import CtokCounter
 from .gemini_tools import GeminiForm
 from .images import ClaudeRule, ImageRule, claude_high_tokens
 from .images_gemini import GeminiRule, GeminiTileRule
-from .images_openai import PatchRule, TileRule
+from .images_openai import OPENAI_4_PRICES, OPENAI_4_TILES, BlindRule, PatchRule, TileRule
 from .tiktoken_counter import TiktokenCounter
 
 ToolForm: TypeAlias = Literal["json", "functions", "typescript"] | GeminiForm
@@ -44,6 +44,7 @@ class Framing:
         tool: Added to each tool definition.
         deferred_tools: Added to a request with tools that are deferred for a search, besides those that were found.
         nested_tools: Added to a request with tools in the form of Chat Completions (`{"function": {…}}`).
+        named_tool: Added to such a request that must call a certain tool.
         tool_form: Form in which the model sees definitions: their JSON, functions as Claude sees them (`anthropic_options.py`),
             TypeScript types (`typescript_tools.py`), or a form of Gemini's (`gemini_tools.py`).
         schema: Added to a request for an answer with a schema, besides the schema.
@@ -67,6 +68,7 @@ class Framing:
     tool: int = 0
     deferred_tools: int = 0
     nested_tools: int = 0
+    named_tool: int = 0
     tool_form: ToolForm = "json"
     schema: int = 0
     chat_schema: int = 0
@@ -77,9 +79,12 @@ class Framing:
 PLAIN = Framing()
 """The estimate's own figures, for unknown providers and users' own counters."""
 
-OPENAI_4 = Framing(request=3, call=8, output=6, file=20, tools=1, tool_form="typescript", schema=-4, chat_schema=8)
-"""GPT-4o, 4.1 and their small versions. Messages are exact: a message costs its text plus 4, a request 3 (25 records). Tools, calls and
-outputs are fitted on 66 records. Median error of all 131 records below 1,000 tokens: 21 before, 3 after."""
+OPENAI_4 = Framing(
+    request=3, call=8, output=6, file=20, tools=-3, nested_tools=4, named_tool=13, tool_form="typescript", schema=-4, chat_schema=8
+)
+"""GPT-3.5, 4, 4o, 4.1 and their small versions. Messages are exact: a message costs its text plus 4, a request 3 (25 records). Tools,
+calls and outputs are fitted on 66 records. Responses charges 4 less for tools than Chat Completions (30 records); there, a request that
+must call a certain tool costs 12 to 15 more (10 records)."""
 
 OPENAI_5 = Framing(
     request=2, answer=6, call=11, output=9, file=26, tools=3, nested_tools=81, tool_form="typescript", schema=-4, chat_schema=8
@@ -132,9 +137,12 @@ GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_call
 """Gemini from 3 on, from 42 records. Declarations are within 4 tokens (10 records without calls). What a call and its output cost depends
 on the signature (`signature_tokens`): of 27 records with calls, half are within 2.2 %."""
 
-OPENAI_4_TILES = frozenset({(85, 170), (2833, 5667)})
-OPENAI_4_PATCHES = frozenset({Fraction("1.62"), Fraction("2.46")})
-"""Image prices by which OpenAI's models before GPT-5, other than the o series, are recognized."""
+OPENAI_O = replace(OPENAI_5, nested_tools=0)
+"""The o series, to which Chat Completions adds nothing about tools (2 records)."""
+
+
+O_BASE, O_PRICE = 75, Fraction("1.72")
+"""Image prices by which the o series is recognized."""
 
 
 def framing_of(counter: TokenCounter) -> Framing:
@@ -161,10 +169,12 @@ def _framing_of_rule(rule: ImageRule) -> Framing:
     match rule:
         case ClaudeRule():
             return CLAUDE_HIGH if rule == claude_high_tokens else CLAUDE
+        case BlindRule():
+            return OPENAI_O if rule.reasons else OPENAI_4
         case TileRule():
-            return OPENAI_4 if (rule.base, rule.tile) in OPENAI_4_TILES else OPENAI_5
+            return OPENAI_4 if (rule.base, rule.tile) in OPENAI_4_TILES else OPENAI_O if rule.base == O_BASE else OPENAI_5
         case PatchRule():
-            return OPENAI_4 if rule.price in OPENAI_4_PATCHES else OPENAI_5
+            return OPENAI_4 if rule.price in OPENAI_4_PRICES else OPENAI_O if rule.price == O_PRICE else OPENAI_5
         case GeminiTileRule() | GeminiRule() if rule.texts_only:
             return GEMINI_TEXTS
         case GeminiTileRule():
