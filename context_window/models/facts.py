@@ -159,7 +159,9 @@ def image_rule(name: str) -> ImageRule:
             version, on_vertex = gemini_version(name), is_on_vertex(name)
             if version >= (3, 0):
                 return GeminiRule(texts_only=on_vertex)
-            return GeminiTileRule(has_tiles="2.5-flash" not in bare(name), texts_only=on_vertex or version < (2, 5))
+            before = version < (2, 5)
+            tiles = "2.5-flash" not in bare(name)
+            return GeminiTileRule(has_tiles=tiles, texts_only=on_vertex or before, seals_calls=on_vertex and not before)
         case _:
             return estimated_image_tokens
 
