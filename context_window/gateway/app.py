@@ -52,6 +52,8 @@ BODY_SECONDS = 60
 """Seconds after which a request is given up of which nothing more comes."""
 KEEP_SECONDS = 60
 """Seconds between two times that the limits of plans are written."""
+SLOWEST = 1_000
+"""Bytes a second that a request needs to go on for longer than that."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
@@ -240,7 +242,7 @@ class _Gateway:
         except ClientDisconnect:
             return Response()
         except TimeoutError:
-            return _refused(upstream, 408, f"nothing more of the request came for {BODY_SECONDS} seconds")
+            return _refused(upstream, 408, f"nothing more of the request came for {BODY_SECONDS} seconds, or next to nothing")
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
         return recorded_response(request, await self._answer(request, upstream, raw_path, body))
@@ -249,13 +251,14 @@ class _Gateway:
         """Return the request's body; None if it is too large.
 
         Raises:
-            TimeoutError: Nothing more of it comes.
+            TimeoutError: Nothing more of it comes, or so slowly that it would stay.
         """
         chunks: list[bytes] = []
         length = 0
-        stream = aiter(request.stream())
+        stream, now = aiter(request.stream()), asyncio.get_running_loop().time
+        begun = now()
         while True:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout_at(BODY_SECONDS + min(now(), begun + length / SLOWEST)):
                 chunk = await anext(stream, None)
             if chunk is None:
                 return b"".join(chunks)
@@ -266,14 +269,12 @@ class _Gateway:
 
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
         send = partial(self._send, request, upstream, raw_path)
-        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
-        if fields is None:
-            return await send(body)
-        if self._ledger.secrets is not None:
-            await in_thread(partial(self._ledger.secrets.look, fields))
         over = None if self.max_cost is None else self.max_cost.problem(self._ledger.savings.cost)
         try:
-            managed = self._managed(request, upstream, unquote(raw_path), body, fields)
+            fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+            if self._ledger.secrets is not None and fields is not None:
+                await in_thread(partial(self._ledger.secrets.look, fields))
+            managed = None if fields is None else self._managed(request, upstream, unquote(raw_path), body, fields)
         except UNFIT as error:
             return self._unmanaged(upstream, error) or (await send(body) if over is None else _refused(upstream, 402, over))
         if managed is None:
