@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
 
 from session.transcripts import aider, crush
+from session.transcripts.databases import is_file
 from session.transcripts.detect import ALL_FORMATS
 from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS, is_database
 
@@ -78,9 +80,15 @@ def find_logs(
         patterns = log_patterns(os.environ if environment is None else environment, Path.home() if home is None else home)
         found = (path for folder, pattern in patterns for path in below(Path(folder), Path(pattern).parts))
         logs = [log for path in found for log in (crush.databases_in(path) if path.name == "projects.json" else [path])]
-        here = Path.cwd() if folder is None else folder
-        return _sorted([*logs, *(path for parent in (here, *here.parents) if (path := parent / aider.FILE).is_file())])
+        return _sorted([*logs, *_histories(folder)])
     return _sorted(log for path in named_paths for log in _logs_of(Path(path).expanduser()))
+
+
+def _histories(folder: Path | None) -> Iterator[Path]:
+    """Yield aider's histories in a folder and in those above it. Default: the process's folder, if it still exists."""
+    with suppress(OSError):
+        here = Path.cwd() if folder is None else folder
+        yield from (path for parent in (here, *here.parents) if is_file(path := parent / aider.FILE))
 
 
 def _logs_of(path: Path) -> Iterator[Path]:

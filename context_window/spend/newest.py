@@ -72,9 +72,9 @@ def _sessions_of(path: Path) -> list[tuple[int, Path, Path]]:
     """Return the time of the last change, the path and the folder of each session in a tool's storage."""
     try:
         if path.name in DATABASES:
-            with DATABASES[path.name][1].chats(path) as chats:
-                ids = {chat.id for chat in chats}
-                return [(int(one.updated * 1e9), path / one.id, Path(one.folder)) for one in chats if one.parent not in ids]
+            chats = DATABASES[path.name][1].chats(path)
+            ids = {chat.id for chat in chats}
+            return [(int(one.updated * 1e9), path / one.id, Path(one.folder)) for one in chats if one.parent not in ids]
         with stored_sessions(path) as sessions:
             infos = [session.info for session in sessions if "parentID" not in session.info]
     except TranscriptError:

@@ -17,7 +17,7 @@ from .account import TranscriptAccount
 from .block_parser import text_or_json
 from .chat_databases import Chat, ChatDatabase, Row
 from .compactions import KeepRule
-from .databases import rows
+from .databases import is_file, rows
 from .draft import Draft
 from .places import Place
 from .record import Record
@@ -57,7 +57,7 @@ def databases_in(projects: Path) -> Iterator[Path]:
     for project in objects_at(listed, "projects"):
         folder = text_at(project, "data_dir")
         path = Path(text_at(project, "path") or "/", folder or ".crush", DATABASE.file)
-        if path.is_file():
+        if is_file(path):
             yield path
 
 
@@ -119,14 +119,22 @@ def _media(data: object, media_type: str, name: str) -> list[JsonObject]:
 def _chat_of(database: sqlite3.Connection, file: Path, row: Row) -> Chat:
     session, parent = text_at(row, "id"), text_at(row, "parent_session_id")
     folder = str(file.absolute().parent.parent) if file.parent.name == ".crush" else ""
-    messages = [_message_of(message) for message in rows(database, "messages", "WHERE session_id = ?", session, by="created_at rowid")]
-    models = [model for message in messages if message is not None and (model := text_at(message, "model"))]
-    model, cost = (models[-1] if models else ""), dollars(row.get("cost"))
+    model, cost = _model_of(database, session), dollars(row.get("cost"))
     created, updated = (moment(row.get(name)) for name in ("created_at", "updated_at"))
     requests = () if parent or not cost else (Request(f"crush:{session}", created, NAME, model, folder, session, cost=cost),)
-    has_answers = any(message is not None and message.get("role") == "assistant" for message in messages)
-    note = NOTE if requests else "answers of a model, but no usage of them that can be read" if has_answers and not parent else ""
-    return Chat(session, parent, folder, updated or 0.0, {"title": text_at(row, "title"), "model": model}, messages, requests, note=note)
+    return Chat(session, parent, folder, updated or 0.0, {"title": text_at(row, "title"), "model": model}, requests, note=NOTE)
+
+
+def _model_of(database: sqlite3.Connection, session: str) -> str:
+    """Return the model of the session's last answer; empty if no answer names one."""
+    question = "SELECT model FROM messages WHERE session_id = ? AND role = 'assistant' AND model != '' ORDER BY created_at DESC, rowid DESC"
+    found = database.execute(question, (session,)).fetchone()
+    return found[0] if found is not None and isinstance(found[0], str) else ""
+
+
+def _messages_of(database: sqlite3.Connection, row: Row) -> list[JsonObject | None]:
+    messages = rows(database, "messages", "WHERE session_id = ?", text_at(row, "id"), by="created_at rowid")
+    return [_message_of(message) for message in messages]
 
 
 def _message_of(row: Row) -> JsonObject | None:
@@ -138,4 +146,4 @@ def _message_of(row: Row) -> JsonObject | None:
     return {**{name: row.get(name) for name in FIELDS}, "parts": values[0]}
 
 
-DATABASE = ChatDatabase(NAME, "crush.db", "parts", _chat_of, _reader)
+DATABASE = ChatDatabase(NAME, "crush.db", "parts", _chat_of, _messages_of, _reader)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sqlite3
 from collections.abc import Iterator
@@ -19,6 +20,11 @@ WAIT = 1.0
 """Seconds to wait for another process that has locked a database."""
 VALUE_MAX = 100_000_000
 """Characters of one value. A longer one counts as damaged."""
+
+
+def is_file(path: Path) -> bool:
+    """Return True for a file; False also in a folder that may not be entered, where `Path.is_file` raises an error."""
+    return os.path.isfile(path)  # noqa: PTH113
 
 
 def beside(path: Path, ending: str) -> Path:

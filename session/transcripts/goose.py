@@ -155,7 +155,6 @@ def _seen(content: object, record: Record) -> Iterator[object]:
 def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
     session, folder = text_at(row, "id"), text_at(row, "working_dir")
     model = text_at(object_of(row.get("model_config_json")) or {}, "model_name")
-    messages = _marked([_message_of(message) for message in rows(database, "messages", "WHERE session_id = ?", session, by="rowid")])
     ledger = list(rows(database, "usage_ledger", "WHERE session_id = ?", session, by="rowid"))
     requests = []
     for entry in ledger:
@@ -165,12 +164,13 @@ def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
     sums, note = _sums(row) if not ledger else (None, "")
     if sums is not None:
         requests = [_request(sums, session, seconds(row.get("created_at")), model, folder, session)]
-    if not any(request.total or request.cost for request in requests):
-        has_answers = any(message is not None and message.get("role") == "assistant" for message in messages)
-        note = "answers of a model, but no usage of them that can be read" if has_answers else ""
     parent = text_at(row, "parent_session_id")
     metadata = {"title": text_at(row, "name", "description"), "model": model}
-    return Chat(session, parent, folder, seconds(row.get("updated_at")) or 0.0, metadata, messages, tuple(requests), answers, note)
+    return Chat(session, parent, folder, seconds(row.get("updated_at")) or 0.0, metadata, tuple(requests), answers, note)
+
+
+def _messages_of(database: sqlite3.Connection, row: Row) -> list[JsonObject | None]:
+    return _marked([_message_of(message) for message in rows(database, "messages", "WHERE session_id = ?", text_at(row, "id"), by="rowid")])
 
 
 def _message_of(row: Row) -> JsonObject | None:
@@ -219,7 +219,7 @@ def _request(amounts: JsonObject, name: str, time: float | None, model: str, fol
     return Request(f"goose:{name}", time, NAME, model, folder, session, **amounts_of(counts), cost=dollars(amounts.get("cost")))
 
 
-DATABASE = ChatDatabase(NAME, "sessions.db", "content_json", _chat_of, _reader)
+DATABASE = ChatDatabase(NAME, "sessions.db", "content_json", _chat_of, _messages_of, _reader)
 
 
 class Requests:

@@ -79,10 +79,6 @@ def _reader(draft: Draft) -> ReadRecord:
 def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
     session, parent = text_at(row, "id"), text_at(row, "parent_session_id")
     model, folder = text_at(row, "model"), text_at(row, "cwd")
-    messages = [_message_of(message) for message in rows(database, "messages", "WHERE session_id = ?", session)]
-    has_answers = any(message is not None and message.get("role") == "assistant" for message in messages)
-    if prompt := text_at(row, "system_prompt"):
-        messages = [{"role": "system", "content": prompt}, *messages]
     ended = [one for one in rows(database, "sessions", "WHERE id = ?", parent) if text_at(one, "end_reason") == "compression"]
     started = moment(row.get("started_at"))
     counts = Counts(*(count_at(row, f"{name}_tokens") for name in ("input", "cache_read", "cache_write", "output")))
@@ -94,10 +90,15 @@ def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
         agent = session if parent and not ended else ""
         owner = parent if agent else session
         requests = (Request(f"hermes:{session}", started, NAME, model, folder, owner, agent, **amounts, reasoning=reasoning, cost=cost),)
-    note = NOTE if requests else "answers of a model, but no usage of them that can be read" if has_answers else ""
-    updated = max((moment((message or {}).get("timestamp")) or 0.0 for message in messages), default=started or 0.0)
+    last = database.execute("SELECT MAX(timestamp) FROM messages WHERE session_id = ?", (session,)).fetchone()
     metadata = {"title": text_at(row, "title"), "model": model}
-    return Chat(session, "" if ended else parent, folder, updated, metadata, messages, requests, note=note)
+    return Chat(session, "" if ended else parent, folder, moment(last[0]) or started or 0.0, metadata, requests, note=NOTE)
+
+
+def _messages_of(database: sqlite3.Connection, row: Row) -> list[JsonObject | None]:
+    prompt = text_at(row, "system_prompt")
+    first: list[JsonObject | None] = [{"role": "system", "content": prompt}] if prompt else []
+    return [*first, *(_message_of(message) for message in rows(database, "messages", "WHERE session_id = ?", text_at(row, "id")))]
 
 
 def _message_of(row: Row) -> JsonObject | None:
@@ -117,4 +118,4 @@ def _message_of(row: Row) -> JsonObject | None:
     return message
 
 
-DATABASE = ChatDatabase(NAME, "state.db", "finish_reason", _chat_of, _reader)
+DATABASE = ChatDatabase(NAME, "state.db", "finish_reason", _chat_of, _messages_of, _reader)

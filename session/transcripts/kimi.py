@@ -76,6 +76,8 @@ class Requests:
         note: A sentence on requests whose model is not known; empty if there are none.
     """
 
+    MARKS = (b'"usage"', b'"modelAlias"', b'"cwd"', b'"token_usage"')
+
     def __init__(self, path: Path) -> None:
         self.note = ""
         self._session, self._agent = _names(path)

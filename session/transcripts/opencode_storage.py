@@ -85,7 +85,8 @@ def stored_sessions(path: Path) -> Iterator[list[StoredSession]]:
                 raise TranscriptError(file, f"holds no session {session_id}")
             yield _family(sessions, session_id) if session_id else sessions
     except (sqlite3.Error, OSError, UnicodeError) as error:  # UnicodeError: a damaged name of a column
-        raise TranscriptError(path, f"is not a database of opencode that we can read: {error}") from None
+        tool = "opencode" if is_stored(path) else "a tool"
+        raise TranscriptError(path, f"is not a database of {tool} that we can read: {error}") from None
 
 
 def damaged_values(messages: Iterable[JsonObject]) -> int:

@@ -126,6 +126,8 @@ class Requests:
         note: A sentence on requests that state only a total; empty if there are none.
     """
 
+    MARKS = (b'"usageMetadata"',)
+
     def __init__(self, path: Path) -> None:  # noqa: ARG002 - its records name the session
         self.note = ""
 

@@ -151,7 +151,9 @@ MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {
     GeminiReader: (b'"tokens"', b'"sessionId"', b'"projectHash"'),
     PiReader: (b'"usage"', b'"session"'),
 }
-"""Byte strings; each line that a reader needs has at least one of them. Other readers need all lines."""
+"""Byte strings; each line that a reader needs has at least one of them. A class `Requests` has them as `MARKS`. Other readers need all
+lines.
+"""
 
 
 def _needed_by(reader: RequestReader) -> Callable[[bytes], bool] | None:
@@ -159,7 +161,7 @@ def _needed_by(reader: RequestReader) -> Callable[[bytes], bool] | None:
 
     Parsing is most of the work, and most of a log are outputs of tools.
     """
-    marks = MARKS.get(type(reader), ())
+    marks: tuple[bytes, ...] = MARKS.get(type(reader), getattr(reader, "MARKS", ()))
 
     def is_needed(raw: bytes) -> bool:
         for mark in marks:  # `any` would create a generator for each line

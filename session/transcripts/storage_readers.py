@@ -65,7 +65,8 @@ def read_storage(path: Path, form: Format | None = None) -> tuple[list[Request],
         return *_read_cline(path), ""
     for known, database in DATABASES.values():
         if known is form:
-            return database.requests(path)
+            requests, note = database.requests(path)
+            return requests, 0, note
     reports: list[Request] = []
     notes: Counter[str] = Counter()
     damaged = 0
