@@ -29,8 +29,7 @@ NAME = "context_window"
 PROVIDERS = {"claude": "anthropic", "openai": "openai", "google": "gcp.gen_ai"}
 """Names of providers in the conventions, by the family of a model's name. Others have that of the family."""
 BUCKETS = [4**power for power in range(14)]
-"""Bounds of the metric's buckets, in tokens, as the conventions have them:
-https://github.com/open-telemetry/semantic-conventions/blob/main/docs/gen-ai/gen-ai-metrics.md."""
+"""Bounds of the metric's buckets, in tokens, as the conventions have them: https://opentelemetry.io/docs/specs/semconv/gen-ai/gen-ai-metrics."""
 
 
 class Telemetry(Interceptor):
