@@ -156,7 +156,7 @@ def test_the_command_says_how_to_install_it() -> None:
         (4, False, ""),
         (7, False, "the cache is 7 minutes old: the next prompt writes 180k tokens, $0.68"),
         (50, True, ""),
-        (180, True, "the cache is 3 hours old: the next prompt writes 180k tokens, $0.68"),
+        (180, True, "the cache is 3 hours old: the next prompt writes 180k tokens, $1.08"),
     ],
 )
 def test_the_price_of_a_resume_is_told_before_it_happens(tmp_path: Path, minutes: int, hour: bool, shown: str) -> None:
@@ -242,3 +242,43 @@ def test_a_long_last_line_does_not_hide_the_requests(size: int, tmp_path: Path) 
 def test_a_model_s_name_of_spaces_is_none() -> None:
     assert status_line({"model": {"id": "claude-sonnet-5-5", "display_name": "\r\n"}}) == "claude-sonnet-5-5"
     assert status_line({"model": {"id": " "}}) == "no request yet"
+
+
+def pause_hook(event: object) -> str:
+    """What the hook's answer tells the user; empty if it answers nothing. It never ends with 2, which would keep the prompt back."""
+    command = [sys.executable, "-m", "context_window", "statusline", "--pause"]
+    result = subprocess.run(command, input=json.dumps(event).encode(), capture_output=True, check=True)
+    return json.loads(result.stdout)["systemMessage"] if result.stdout else ""
+
+
+@pytest.mark.parametrize(
+    ("minutes", "hour", "told"),
+    [
+        (4, False, ""),
+        (7, False, "this pause cost $0.62: 180k tokens are written anew, since the cache has forgotten them after 7 minutes"),
+        (50, True, ""),
+        (180, True, "this pause cost $1.03: 180k tokens are written anew, since the cache has forgotten them after 3 hours"),
+    ],
+)
+def test_the_hook_says_what_a_pause_cost(tmp_path: Path, minutes: int, hour: bool, told: str) -> None:
+    """It is what reading the tokens from the cache would have saved: at $3.75 to write, $6 for an hour, and $0.30 to read a million."""
+    then = (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).isoformat().replace("+00:00", "Z")
+    tokens = {**usage(170_000, written=8_000, output=2_000), "cache_creation": {"ephemeral_1h_input_tokens": 8_000 if hour else 0}}
+    answered = json.loads(answer("m", tokens, timestamp=then))
+    answered["message"]["model"] = "claude-sonnet-4-6"
+    later = [answer("s", usage(5), timestamp=datetime.now(UTC).isoformat(), isSidechain=True), answer("e", usage(0), timestamp="2026")]
+    path = transcript(tmp_path, [json.dumps(answered), *later, json.dumps({"type": "user"})])
+    assert pause_hook({"transcript_path": path, "hook_event_name": "UserPromptSubmit", "prompt": "Go on."}) == told
+    answered["message"]["model"] = "no-such-model"
+    path = transcript(tmp_path, [json.dumps(answered)])
+    unpriced = pause_hook({"transcript_path": path})
+    assert unpriced == (told and f"after this pause{told.partition(':')[2]}")
+
+
+def test_the_hook_answers_nothing_without_a_log_and_never_keeps_a_prompt_back(tmp_path: Path) -> None:
+    for event in ({}, {"transcript_path": str(tmp_path / "no.jsonl")}, {"transcript_path": transcript(tmp_path, ["{", "[]", ""])}):
+        assert pause_hook(event) == ""
+    for text in ("", "[]", "[" * 100_000):
+        command = [sys.executable, "-m", "context_window", "statusline", "--pause"]
+        result = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+        assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)
