@@ -136,7 +136,8 @@ GEMINI_TEXTS_2 = replace(GEMINI_TEXTS, sealed_calls="vertex 2.5")
 
 GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, sealed_calls="gemini 2.5", tool_form="declarations")
 """Gemini 2.5: messages from 18 records, of which 15 are exact. Declarations are exact if their schema is a JSON schema (4 records), and
-4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free unless they were streamed (`signature_tokens`)."""
+4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free unless they
+were streamed (`signature_tokens`)."""
 
 GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_calls="gemini 3", tools=2, tool_form="escaped")
 """Gemini from 3 on, from 42 records. Declarations are within 4 tokens (10 records without calls). What a call and its output cost depends
@@ -167,9 +168,9 @@ def signature_tokens(signature: str, rule: SealedCalls = "gemini 3") -> int:
     bytes a token, behind 33 bytes. The Gemini API charges for it only if there are several chunks (6 records; with one chunk, 30 records
     are free), Vertex AI always (5 records).
 
-    Gemini 3: 17 per 80 characters above 150. Fitted on 25 records, with signatures from 208 to 12,732 characters. Vertex AI charges nothing for its signatures (11 records).
-    The first letter tells the two apart: the Gemini API wraps a signature once more, in field 2 of a message, and 0x12 begins with E
-    in base64. A signature that begins otherwise is Vertex AI's, or a dummy for a missing one.
+    Gemini 3: 17 per 80 characters above 150. Fitted on 25 records, with signatures from 208 to 12,732 characters. Vertex AI charges nothing
+    for its signatures (11 records). The first letter tells the two apart: the Gemini API wraps a signature once more, in field 2 of a
+    message, and 0x12 begins with E in base64. A signature that begins otherwise is Vertex AI's, or a dummy for a missing one.
     """
     match rule:
         case "gemini 3":

@@ -49,7 +49,8 @@ def declaration_texts(declarations: Iterable[Mapping[str, Any]], form: GeminiFor
         parameters = schema_of(declaration)
         schema = _Expansion(parameters).written(parameters)
         answer = response_schema_of(declaration)
-        response = {"response": _Expansion(answer).written(answer)} if answer else {}
+        key = "responseJsonSchema" if form == "declarations" else "response"
+        response = {key: _Expansion(answer).written(answer)} if answer.get("properties") else {}
         details = {**described, **({"parameters": schema} if schema else {}), **response}
         match form:
             case "declarations":
@@ -60,11 +61,11 @@ def declaration_texts(declarations: Iterable[Mapping[str, Any]], form: GeminiFor
                 yield name
                 yield from described.values()
                 yield from _schema_strings(schema)
-                yield from _schema_strings(response.get("response"))
+                yield from _schema_strings(response.get(key))
 
 
 def response_schema_of(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of the function's result; empty if it has none."""
+    """Return the schema of the function's result; empty if it has none. Only those with properties are charged (8 records)."""
     for key in ("response", "responseJsonSchema", "response_json_schema"):
         if isinstance(schema := declaration.get(key), Mapping):
             return schema

@@ -110,7 +110,7 @@ TOOLS_PREAMBLES: tuple[tuple[str, ToolsPreamble | None], ...] = (
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview, as of November 2026. The page has one figure for `any` and a
     # named tool. For named tools the recorded requests (two thirds of them) differ from it, for 4.1 and before (4 records) and for 4.5
     # (4 records). Without records, two tokens are added for the words around the name.
-    (r"claude-3[-.]5-haiku", ToolsPreamble(264, 355, 357)),
+    (r"claude-3([-.]5)?-haiku", ToolsPreamble(264, 355, 353)),  # a named tool: 353 to 357 (7 records)
     (r"claude-(3|opus-4(?![-.][5-9])|sonnet-4(?![-.][5-9])|4-)", ToolsPreamble(313, 315, 274)),
     (r"claude-[a-z]+-4[-.]5", ToolsPreamble(496, 588, 590)),
     (r"claude-[a-z]+-4[-.]6", ToolsPreamble(497, 589, 591)),

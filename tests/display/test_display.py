@@ -148,7 +148,7 @@ def test_markup_in_a_tools_name_is_text(monkeypatch: pytest.MonkeyPatch) -> None
 def test_an_estimate_is_called_one_and_the_counter_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "has_ctok", lambda: False)
     text = usage_text(ContextWindowManager("claude-sonnet-4-5").usage(long_session()), 120)
-    assert "counted with tiktoken o200k x 1.17: an estimate" in text
+    assert "counted with tiktoken o200k_claude_3: an estimate" in text
     assert "estimate" not in usage_text(ContextWindowManager(token_counter=len).usage(long_session()), 120)
 
 
