@@ -12,6 +12,8 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from session.errors import FormatError, short
+
 from .errors import ArgumentError
 from .models.names import family
 from .settings.context_window import ContextWindow
@@ -59,13 +61,34 @@ def manage(
 
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes) or not all(isinstance(each, dict) for each in messages):
         raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
+    for name, text in (("model", model), ("system", system)):
+        if not isinstance(text, str):
+            raise ArgumentError(name, text, "pass a text")
     given: list[Any] = list(messages)
     if not given:
         return []
+    for index, message in enumerate(given):
+        _check(message, f"messages[{index}]")
+    _check(list(tools), "tools")
     wire = _wire_of(given, model)
     conversation = RequestConversation(model, system, given, list(tools), {}, None)
-    fitted = _windows(ContextWindow(max_tokens=max_tokens) if window is None else window).fit(wire, conversation)
+    try:
+        fitted = _windows(ContextWindow(max_tokens=max_tokens) if window is None else window).fit(wire, conversation)
+    except RecursionError:
+        raise FormatError("messages", "nested too deeply") from None
     return given if fitted is None else wire.in_order({}, fitted)
+
+
+def _check(value: Any, where: str) -> None:
+    """Raise `FormatError` for what no provider can be sent, and what readers of messages do not expect."""
+    from .gateway.body_json import json_bytes
+
+    try:
+        json_bytes(value)
+    except (TypeError, ValueError, RecursionError):
+        raise FormatError(where, "is no JSON value, or nested too deeply") from None
+    if isinstance(value, dict) and not isinstance(value.get("role", ""), str | None):
+        raise FormatError(f"{where}.role", f"{short(value['role'])} where a text is expected")
 
 
 @lru_cache(maxsize=16)
@@ -90,7 +113,7 @@ def _wire_of(messages: Sequence[Json], model: str) -> WireFormat:
             return ChatWire()
         content = message.get("content")
         marks = (
-            {mark for block in content if isinstance(block, dict) for mark in (block.get("type"), *block)}
+            {mark for block in content if isinstance(block, dict) for mark in (block.get("type"), *block) if isinstance(mark, str)}
             if isinstance(content, list)
             else set()
         )
