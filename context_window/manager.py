@@ -16,6 +16,7 @@ from session.session import Session
 if TYPE_CHECKING:
     from session.items import Item, MessageCategory
     from session.parts import Document, Image
+    from session.transcripts.reported_requests import Request
     from session.usage import Usage
 
     from .compaction import AnySummarizer
@@ -661,6 +662,19 @@ class ContextWindowManager:
         from .timeline.matches import reports_of_items
 
         return self._calls.why(session, reports or reports_of_items(session))
+
+    def made_up(self, session: Session, reports: LogReports | None = None) -> list[tuple[Request, Request]]:
+        """Return each reported request of a session, and the same with its `makeup`: what its prompt was made of, in tokens.
+
+        `context_window.spend.reasons_by` sums up what that cost.
+
+        Args:
+            session: The session, untrimmed.
+            reports: As for `timeline`.
+        """
+        from .timeline.matches import reports_of_items
+
+        return self._calls.made_up(session, reports or reports_of_items(session))
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """Return the usage report as plain text."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import reduce
@@ -12,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
-from ..printable import printable
 from .days import PERIODS as NAMED_PERIODS
 from .days import Day, day_named, today_in, zone_named
 from .newest import complete_path
@@ -20,6 +18,8 @@ from .options import Command, TokenBudget
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
+from .spend_reasons import show_reasons
+from .spend_tables import about, csv_of, none_passes, pace_notes, repeats
 from .spend_within import Within, dicts, within_window
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   context-window spend week
+  context-window spend month --by cause
   context-window spend --by model --since yesterday
   context-window spend ~/.codex/sessions --by session --sort cost --top 10
   context-window spend month --what-if auto
@@ -37,7 +38,11 @@ Examples:
   context-window spend s3://bucket/logs --scheduler tls://10.0.0.1:8786 --parquet requests.parquet
 """
 
-GROUPINGS = ("day", "week", "month", "block", "project", "branch", "model", "tool", "session", "agent")
+GROUPINGS = ("day", "week", "month", "block", "project", "branch", "commit", "pr", "model", "tool", "session", "agent")
+REASONS = ("cause", "call", "server", "command", "skill")
+"""Groupings of money alone: one request pays for several of them."""
+EXPLAINED = ("commit", "pr", *REASONS)
+"""Groupings for which the content of sessions is read."""
 PERIODS = GROUPINGS[:4]
 """Groupings by time, whose rows are in the order of time unless told otherwise."""
 SORTS: dict[str, Callable[[SpendRow], Any]] = {
@@ -46,6 +51,10 @@ SORTS: dict[str, Callable[[SpendRow], Any]] = {
     "requests": lambda row: -row.requests,
     "name": lambda row: row.name,
 }
+BY = (
+    f"What a row sums up: {', '.join(GROUPINGS)}. Or divide the money of each request among what it paid for, by {', '.join(REASONS)}. "
+    "[default: day; project for one day]"
+)
 FAULTS_SHOWN = 5
 """Logs with faults that are named one by one; `--json` has all."""
 
@@ -89,12 +98,13 @@ def filter_options(command: Command) -> Command:
 
 @click.command(epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PERIOD] [PATH]...", shell_complete=complete_path)
-@click.option("--by", "grouping", type=click.Choice(GROUPINGS), help="What a row sums up. [default: day; project for one day]")
+@click.option("--by", "grouping", type=click.Choice((*GROUPINGS, *REASONS)), metavar="WHAT", help=BY)
 @filter_options
 @click.option("--sort", type=click.Choice(list(SORTS)), default=None, help="Order of the rows. [default: name for times, else cost]")
 @click.option(
     "--what-if", "window", type=TokenBudget(min=1), metavar="N|auto", help="Also estimate what it would have cost within a window."
 )
+@click.option("--forget", is_flag=True, help="Forget what earlier runs have read of logs that no longer exist. Without it, they count.")
 @click.option("--top", type=click.IntRange(min=1), metavar="N", help="Only the first N rows, and one for the others.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object: rows, total, faults.")
 @click.option("--csv", "as_csv", is_flag=True, help="Print the rows as CSV, without the total.")
@@ -114,6 +124,7 @@ def spend(
     scheduler: str | None,
     is_trusted: bool,
     no_cache: bool,
+    forget: bool,
     **filters: Any,
 ) -> None:
     """Show the tokens and the money that sessions have cost.
@@ -123,9 +134,7 @@ def spend(
     Copilot CLI, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, opencode, pi, Cline, Roo Code and Kilo Code are found where
     these tools write them, and aider's history of this folder. PERIOD is today, yesterday, week or month.
     """
-    from ..spend import SpendRow, leading, parquet_of, spend_by
-    from ..spend.limits import stated_limits
-    from ..spend.tables import price_notes
+    from ..spend import parquet_of
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
@@ -137,27 +146,58 @@ def spend(
         grouping = grouping or ("project" if paths[0].endswith("day") else None)
         paths = paths[1:]
     grouping = grouping or "day"
-    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted)
+    if grouping in REASONS and (window is not None or sort == "total"):
+        raise click.UsageError(
+            f"--by {grouping} sums up money, not tokens; leave out {'--what-if' if window is not None else '--sort total'}."
+        )
+    is_explained = grouping in EXPLAINED
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, is_explained=is_explained, forget=forget)
     requests = chosen(ledger.requests, zone, **filters)
     if target is not None:
         target.write(parquet_of(requests, zone=zone))
-    rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
-    total = reduce(SpendRow.plus, rows, SpendRow("total"))
-    rows = leading(rows, top)
-    within = None if window is None else within_window(window, grouping, requests, rows, zone)
-    if as_json:
-        faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
-        limits = [each.to_dict() for each in stated_limits(ledger.limits)]
-        values = {"by": grouping, "rows": dicts(rows, within), "total": dicts([total], within)[0]}
-        say_values(values | {"logs": ledger.logs, "repeated_requests": ledger.repeated, "faults": faults, "limits": limits})
-    elif as_csv:
-        say(_csv(dicts(rows, within)))
-    elif ledger.logs:
-        _show(grouping, rows, total, ledger, [*(() if within is None else [within.note]), *price_notes(requests)], within)
+    if grouping in REASONS:
+        show_reasons(grouping, requests, ledger, sort=sort, top=top, as_json=as_json, as_csv=as_csv)
+    else:
+        _show_sums(grouping, requests, ledger, sort=sort, top=top, window=window, zone=zone, as_json=as_json, as_csv=as_csv)
     if ledger.faults and not as_json:
         complain_of_faults(ledger)
     if paths and not ledger.logs:
         raise click.exceptions.Exit(BAD_INPUT)
+
+
+def _show_sums(
+    grouping: str,
+    requests: Sequence[Request],
+    ledger: Ledger,
+    *,
+    sort: str | None,
+    top: int | None,
+    window: int | Literal["auto"] | None,
+    zone: tzinfo | None,
+    as_json: bool,
+    as_csv: bool,
+) -> None:
+    """Show the sums of tokens and money."""
+    from ..spend import SpendRow, leading, spend_by
+    from ..spend.limits import stated_limits
+    from ..spend.pace import block_paces
+    from ..spend.tables import BLOCK, price_notes
+
+    rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
+    total = reduce(SpendRow.plus, rows, SpendRow("total"))
+    rows = leading(rows, top)
+    within = None if window is None else within_window(window, grouping, requests, rows, zone)
+    paces = list(block_paces(requests, time.time())) if grouping == BLOCK else []
+    if as_json:
+        limits = [each.to_dict() for each in stated_limits(ledger.limits)]
+        values = {"by": grouping, "rows": dicts(rows, within), "total": dicts([total], within)[0]}
+        going_on = {"going_on": [pace.to_dict() for pace in paces]} if grouping == BLOCK else {}
+        say_values(values | about(ledger) | {"limits": limits} | going_on)
+    elif as_csv:
+        say(csv_of(dicts(rows, within), SpendRow("").to_dict()))
+    elif ledger.logs:
+        notes = [*pace_notes(paces, zone), *(() if within is None else [within.note]), *price_notes(requests)]
+        _show(grouping, rows, total, ledger, notes, within)
 
 
 def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
@@ -170,32 +210,9 @@ def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
 def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger, notes: Sequence[str], within: Within | None) -> None:
     from ..display.spend import spend_lines
 
-    footnotes = []
-    if ledger.requests and not total.requests:
-        count = f"{len(ledger.requests):,} requests were"
-        footnotes.append(f"{'1 request was' if len(ledger.requests) == 1 else count} read; none passes the filters.")
-    footnotes += notes
-    if ledger.repeated:
-        repeated = (
-            "1 request is in several logs and was" if ledger.repeated == 1 else f"{ledger.repeated:,} reports repeat other logs and were"
-        )
-        footnotes.append(f"{repeated} {'counted once' if ledger.repeated == 1 else 'left out'}.")
+    footnotes = [*none_passes(ledger, total.requests), *notes, *repeats(ledger)]
     more = None if within is None else (within.head, [within.costs[row.name] for row in (*rows, total)])
     show(lambda width, glyphs: spend_lines(grouping, rows, total, footnotes, width, glyphs, more))
-
-
-def _csv(values: Sequence[dict[str, Any]]) -> str:
-    """Return the rows as CSV. A text that a spreadsheet would run as a formula gets an apostrophe."""
-    from ..spend import SpendRow
-
-    file = io.StringIO()
-    writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(values[0] if values else SpendRow("").to_dict())
-    for row in values:
-        name = printable(row["name"])  # one line, and nothing that a terminal would execute
-        row["name"] = f"'{name}" if name.lstrip().startswith(("=", "+", "-", "@")) else name
-        writer.writerow(row.values())
-    return file.getvalue().rstrip("\n")
 
 
 def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -13,10 +14,21 @@ from .output import BadInputError, complain
 from .progress import progress_bar
 
 if TYPE_CHECKING:
+    from session.transcripts.reported_requests import Request
+
     from ..spend import Ledger, SpendCache
+    from ..spend.rows import Reader
 
 
-def read_logs(paths: Sequence[str], *, no_cache: bool = False, address: str | None = None, is_trusted: bool = False) -> Ledger:
+def read_logs(
+    paths: Sequence[str],
+    *,
+    no_cache: bool = False,
+    address: str | None = None,
+    is_trusted: bool = False,
+    is_explained: bool = False,
+    forget: bool = False,
+) -> Ledger:
     """Return the requests of these logs, or of those of all tools.
 
     Args:
@@ -24,6 +36,8 @@ def read_logs(paths: Sequence[str], *, no_cache: bool = False, address: str | No
         no_cache: True to read every log and keep nothing.
         address: Of the Dask scheduler of the cluster to read on; None to read with all cores of this machine.
         is_trusted: True to reach a scheduler on another machine without TLS.
+        forget: True to forget the logs that no longer exist.
+        is_explained: True to work out what each prompt was made of, which takes several times as long.
 
     Raises:
         BadInputError: There are no logs.
@@ -34,7 +48,7 @@ def read_logs(paths: Sequence[str], *, no_cache: bool = False, address: str | No
     if "" in paths:
         raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
     if "-" in paths:
-        return _read_standard_input(paths)
+        return _read_standard_input(paths, is_explained=is_explained)
     scheduler = read_on_all_cores if address is None else read_on_dask(address, is_trusted=is_trusted)
     local = [path for path in paths if not is_remote(path)]
     logs = [*(find_logs(local) if local or not paths else ()), *find_remote_logs(path for path in paths if is_remote(path))]
@@ -42,10 +56,58 @@ def read_logs(paths: Sequence[str], *, no_cache: bool = False, address: str | No
         where = "below the given paths" if paths else "where the known tools write them"
         raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
     with nullcontext() if no_cache else _cache() as cache:
-        ledger = read_ledger(logs, partial(progress_bar, "reading logs"), scheduler=scheduler, cache=cache)
+        if cache is not None and forget:
+            complain(f"forgotten: {cache.forget():,} logs that no longer exist")
+        progress = partial(progress_bar, "explaining logs" if is_explained else "reading logs")
+        ledger = read_ledger(
+            logs,
+            progress,
+            scheduler=scheduler,
+            cache=cache,
+            reader=_reader(is_explained=is_explained),
+            is_explained=is_explained,
+            keep=not paths,
+        )
     if cache is not None and cache.problem:
         complain(cache.problem)
     return ledger
+
+
+def _reader(*, is_explained: bool) -> Reader:
+    from ..spend.rows import read_rows
+
+    return read_explained if is_explained else read_rows
+
+
+def read_explained(name: str, on_read: Callable[[int], object] | None) -> bytes:
+    """Read a log and return its rows as bytes, with what each prompt was made of. Runs in workers."""
+    from ..spend.rows import read_rows
+
+    return read_rows(name, on_read, explained)
+
+
+def explained(path: str | os.PathLike[str], requests: tuple[Request, ...]) -> tuple[Request, ...]:
+    """Return the requests of a log with what their prompts were made of, as far as its sessions can be read."""
+    from session.errors import SessionError
+    from session.transcripts import read_account
+
+    from ..timeline.matches import match_requests
+    from .options import CommandOptions
+
+    made_up: dict[int, Request] = {}
+    rest: Sequence[Request] = requests
+    try:
+        sessions = read_account(path).sessions
+    except SessionError:
+        return requests
+    for session in sessions:
+        if not rest:
+            break
+        reports = match_requests(rest, session, [other for other in sessions if other is not session])
+        manager, _ = CommandOptions().manager(session)
+        made_up |= {id(request): explained for request, explained in manager.made_up(session, reports)}
+        rest = reports.elsewhere
+    return tuple(made_up.get(id(request), request) for request in requests)
 
 
 def _cache() -> AbstractContextManager[SpendCache | None]:
@@ -58,7 +120,7 @@ def _cache() -> AbstractContextManager[SpendCache | None]:
         return nullcontext()
 
 
-def _read_standard_input(paths: Sequence[str]) -> Ledger:
+def _read_standard_input(paths: Sequence[str], *, is_explained: bool) -> Ledger:
     """Return the requests of the log on standard input. It is kept in a temporary file while it is read."""
     import shutil
     from pathlib import Path
@@ -72,5 +134,5 @@ def _read_standard_input(paths: Sequence[str]) -> Ledger:
         path = Path(folder, "-.jsonl")
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        ledger = read_ledger([path])
+        ledger = read_ledger([path], reader=_reader(is_explained=is_explained), is_explained=is_explained)
     return replace(ledger, faults=tuple(replace(fault, path="-") for fault in ledger.faults))

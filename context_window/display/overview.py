@@ -15,7 +15,7 @@ WIDEST = 120
 SHOWN = 3
 """Rows of each property, and causes, if there are no limits."""
 LIMITS_SHOWN = 4
-HINT = "context-window spend has all rows; timeline LOG --why explains a session; gateway -- claude {saves}."
+HINT = "context-window spend has all rows, spend --by cause says why; gateway -- claude {saves}."
 WORTH_SAYING = Decimal("0.01")
 """Saved US dollars."""
 
@@ -43,7 +43,7 @@ def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequenc
         lines.append([Span(fit(f"what was dear, {overview.scope}", width, glyphs), STRONG)])
         for row in overview.causes[:shown]:
             cost = row.cost.quantize(Decimal("0.01"))
-            text = f"${cost:,} for {row.count:,} {row.cause.value[0]}: {row.cause.value[1]}"
+            text = f"${cost:,} for {'' if overview.is_explained else f'{row.count:,} '}{row.name}: {row.advice}"
             lines.append([Span(fit(text, width, glyphs))])
     saved = overview.saved.quantize(WORTH_SAYING)
     hint = HINT.format(saves=f"would have saved some ${saved:,}, {overview.scope}" if saved >= WORTH_SAYING else "saves while you work")

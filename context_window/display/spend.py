@@ -51,7 +51,8 @@ def spend_lines(
         "total": ([row.total for row in rows_and_total], 0),
     }
     for head, (numbers, priority) in amounts.items():
-        columns.append(Column(head, [Span(f"{number:,}") for number in numbers], priority=priority))
+        texts = [f"{number:,}" for number in numbers] if head != "reasoning" else [_reasoning(row) for row in rows_and_total]
+        columns.append(Column(head, [Span(text) for text in texts], priority=priority))
     columns.append(Column("US dollars", [Span(money(row)) for row in rows_and_total]))
     if more is not None:
         columns.append(Column(more[0], [Span(f"{cost.quantize(CENT):,}") for cost in more[1]]))
@@ -61,6 +62,13 @@ def spend_lines(
     if hidden:
         footnotes = [f"The total includes columns for which there is no room here: {', '.join(hidden)}.", *footnotes]
     return [*lines, *paragraphs(footnotes, width, glyphs)]
+
+
+def _reasoning(row: SpendRow) -> str:
+    """Return the reasoning tokens of a row, with `+` if the logs of some of its requests do not tell."""
+    if row.known_reasoning is None:
+        return "unknown"
+    return f"{row.reasoning:,}{'+' if row.reasoned < row.requests else ''}"
 
 
 def money(row: SpendRow) -> str:

@@ -26,6 +26,8 @@ from ..usage.view_figures import ViewFigures, figures_of, freed, reduced_kinds
 from .provider_check import PendingCall, question_about
 
 if TYPE_CHECKING:
+    from session.transcripts.reported_requests import Request
+
     from ..timeline.matches import LogReports
     from ..timeline.points import Timeline
     from ..timeline.walk import WindowWalk
@@ -145,6 +147,15 @@ class SessionCalls:
         events = list(events_of(session, walk, reports))
         savings = savings_of(events, walk.states, views, settings.budget.tokens)
         return why_of(session, timeline_of(session, walk, reports, settings.budget), walk, events, savings)
+
+    def made_up(self, session: Session, reports: LogReports) -> list[tuple[Request, Request]]:
+        """Return each reported request of a session, and the same with what its prompt was made of."""
+        from ..timeline.build import events_of, timeline_of
+        from ..timeline.makeup import made_up
+
+        walk, settings = self._walk(session)
+        events = list(events_of(session, walk, reports))
+        return list(made_up(session, walk, events, timeline_of(session, walk, reports, settings.budget)))
 
     def _walk(self, session: Session) -> tuple[WindowWalk, Settings]:
         """Return the walk over an untrimmed session, at its end, and the settings that it was counted under."""

@@ -3,7 +3,10 @@
 1. A request leaves in the cache all that it read from it or wrote to it.
 2. If the next request reads less, the cache broke there. Less than `LEAST` tokens is noise: providers cache in blocks.
 3. The cause is the first that the log shows: another agent, another model, a compaction, a change of the system prompt or the tools, an
-   item that changed or left, a pause longer than the cache's lifetime. Else it is unknown.
+   item that changed or left, a pause longer than the cache's lifetime.
+4. Else the counts tell what must have happened. A cache that nobody writes to by request is the provider's own, and misses at times.
+   One that is written to is reliable, so what it no longer answered with has changed: all from the start of the prompt, or what came
+   after the part that was read. If exactly what the request before had read was read again, that request's own part was not there yet.
 """
 
 from __future__ import annotations
@@ -21,7 +24,8 @@ LIFETIME, LONG_LIFETIME = 300, 3600
 """Seconds for which a written prefix stays in the cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching."""
 SMALLER = 0.67
 """A prompt of at most this part of the one before follows a compaction."""
-UNKNOWN = "unknown"
+PROVIDER, NOT_YET = "the provider's cache missed", "requests at the same time"
+START, MIDDLE = "the start of the prompt changed", "earlier messages changed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +78,11 @@ def cause_of(before: Request, request: Request, between: Between) -> str:
         return "edited history"
     if is_outlived(before, request):
         return f"a pause of {pause_between(before, request) / 60:,.0f} minutes"
-    return UNKNOWN
+    if not (before.cache_write or before.cache_write_1h or request.cache_write or request.cache_write_1h):
+        return PROVIDER
+    if request.cache_read == before.cache_read and request.cache_read:
+        return NOT_YET
+    return START if request.cache_read < LEAST else MIDDLE
 
 
 def cost_of_break(request: Request, tokens: int) -> Decimal | None:

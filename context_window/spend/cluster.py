@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 from ..hosts import is_loopback
 from .errors import FleetError, missing
 from .log_files import LogFile, batches
-from .rows import LogRows, encode
+from .rows import LogRows, Reader, encode
 from .schedulers import Advance, Scheduler, read_batch
 
 PATIENCE = 10
@@ -50,13 +50,13 @@ def read_on_dask(address: str, *, is_trusted: bool = False) -> Scheduler:
     except ModuleNotFoundError:
         raise missing("distributed") from None
 
-    def read(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
+    def read(logs: Sequence[LogFile], advance: Advance, reader: Reader) -> Iterator[tuple[LogFile, bytes]]:
         try:
             client = Client(address, timeout=PATIENCE, set_as_default=False)
         except Exception as error:  # noqa: BLE001 - of any kind: a TypeError without certificates
             raise FleetError(address, f"is not the address of a Dask scheduler that answers: {error}") from None
         with client:
-            parts = {client.submit(read_batch, [log.name for log in part], pure=False): part for part in batches(logs)}
+            parts = {client.submit(read_batch, [log.name for log in part], reader, pure=False): part for part in batches(logs)}
             with client.as_current():
                 arriving = as_completed(parts)
             for future in arriving:
@@ -64,7 +64,7 @@ def read_on_dask(address: str, *, is_trusted: bool = False) -> Scheduler:
                 if future.status == "finished":
                     yield from zip(part, future.result(), strict=True)
                 elif len(part) > 1:
-                    again = {client.submit(read_batch, [log.name], pure=False): [log] for log in part}
+                    again = {client.submit(read_batch, [log.name], reader, pure=False): [log] for log in part}
                     parts |= again
                     for single in again:
                         arriving.add(single)

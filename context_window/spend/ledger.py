@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from session.plan_limits import PlanLimits
@@ -14,7 +14,7 @@ from session.transcripts.reported_requests import Request
 from .cache import SpendCache
 from .lineage import makers_of
 from .log_files import LogFile, log_files
-from .rows import LogRows, decode
+from .rows import LogRows, Reader, decode, read_rows
 from .schedulers import Advance, Scheduler, read_here
 
 Progress = Callable[[int], AbstractContextManager[Advance]]
@@ -44,6 +44,7 @@ class Ledger:
         logs: Number of logs read.
         faults: The logs that could not be read in full.
         limits: The limits of plans, as each tool's logs state them last.
+        deleted: Number of logs that no longer exist, whose requests were read in earlier runs.
     """
 
     requests: tuple[Request, ...]
@@ -51,6 +52,7 @@ class Ledger:
     logs: int
     faults: tuple[LogFault, ...]
     limits: tuple[PlanLimits, ...] = ()
+    deleted: int = 0
 
 
 def read_ledger(
@@ -59,6 +61,9 @@ def read_ledger(
     *,
     scheduler: Scheduler = read_here,
     cache: SpendCache | None = None,
+    reader: Reader = read_rows,
+    is_explained: bool = False,
+    keep: bool = False,
 ) -> Ledger:
     """Return the requests of these logs. Neither their order nor the scheduler nor the cache changes the result.
 
@@ -67,22 +72,35 @@ def read_ledger(
         progress: Shows how much has been read. Logs in the cache are not read.
         scheduler: `read_here` reads in this process, `read_on_all_cores` in several.
         cache: Results of earlier runs. Default: every log is read.
+        reader: Reads one log. Default: what it reports, without what prompts were made of.
+        keep: True if these are all logs of the tools, so that those that no longer exist count by what earlier runs have read. Of such a
+            log only requests with ids count, since it may have been moved.
+        is_explained: True if the reader adds that, and results of earlier runs without it do not count.
     """
     entries = _Entries()
     unread: list[LogFile] = []
-    for log in log_files(paths):
-        entry = cache.get(log) if cache else None
-        if entry is None:
+    deleted = dict(cache.deleted()) if cache and keep else {}
+    for log in log_files([*paths, *deleted]):
+        if log.name in deleted:
+            entries.add(log, _of_deleted(deleted[log.name]))
+            continue
+        entry = cache.get(log, keep=keep) if cache else None
+        if entry is None or (is_explained and not entry.is_explained):
             unread.append(log)
         else:
             entries.add(log, entry)
     with progress(sum(log.size for log in unread)) if progress and unread else nullcontext(lambda _: None) as advance:
-        for log, data in scheduler(unread, advance):
+        for log, data in scheduler(unread, advance, reader):
             rows = decode(data)
             entries.add(log, rows)
             if cache and rows.problem is None:
-                cache.put(log, data)
-    return entries.ledger()
+                cache.put(log, data, keep=keep)
+    return replace(entries.ledger(), deleted=len(deleted))
+
+
+def _of_deleted(rows: LogRows) -> LogRows:
+    """Return what counts of a log that no longer exists: it may have been moved, so only what can be told from copies."""
+    return LogRows(tuple(request for request in rows.requests if request.id), lineage=rows.lineage)
 
 
 class _Entries:

@@ -6,6 +6,8 @@ Causes are of requests whose price is known. They overlap in nothing, and togeth
    to a *pause* if the cache's lifetime was over, to a *compaction* if the prompt is smaller by a third, else to *another loss*: an edit of
    what came before, another model, other tools.
 2. *Thinking* costs what its tokens cost as output.
+
+If `spend --by cause` has explained at least half of the money before, its causes are shown instead.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from session.transcripts.reported_requests import Request
 
 from .breaks import SMALLER, cached_prefix, cost_of_break, is_outlived
 from .money import cost_of, rates_of
+from .reasons import ADVICE, UNEXPLAINED, reasons_by
 from .tables import SpendRow, choose, spend_by, sum_of
 from .what_if import what_if
 
 ALL = "all days"
+HALF = 0.5
 
 
 class Cause(Enum):
@@ -41,12 +45,14 @@ class CauseRow:
     """One cause.
 
     Attributes:
-        cause: The cause.
+        name: The cause, in words.
+        advice: What it takes to save it.
         cost: What it cost, in US dollars.
         count: Requests that it befell.
     """
 
-    cause: Cause
+    name: str
+    advice: str
     cost: Decimal
     count: int
 
@@ -59,7 +65,8 @@ class Overview:
         periods: The sums of today, of the last seven days, of this month and of all days.
         scope: The period that groups and causes are of: this month, or all days if there is no request in it.
         groups: By property, the period's rows, the dearest first.
-        causes: The period's causes, the dearest first.
+        causes: The period's causes that something can be done about, the dearest first.
+        is_explained: True if they are those of `spend --by cause`.
         saved: US dollars by which the period would have been cheaper behind the gateway, by the sizes of prompts.
     """
 
@@ -67,6 +74,7 @@ class Overview:
     scope: str
     groups: Mapping[str, Sequence[SpendRow]]
     causes: Sequence[CauseRow]
+    is_explained: bool
     saved: Decimal
 
 
@@ -84,7 +92,13 @@ def overview_of(requests: Iterable[Request], today: date) -> Overview:
     groups = {name: sorted(spend_by(name, chosen[scope]), key=lambda row: (-row.cost, row.name)) for name in ("model", "project", "tool")}
     periods = {name: sum_of(name, of_period) for name, of_period in chosen.items()}
     saved = periods[scope].cost - sum_of("", what_if(chosen[scope], "auto").requests).cost
-    return Overview(list(periods.values()), scope, groups, causes_of(chosen[scope]), saved)
+    reasons = reasons_by("cause", chosen[scope])
+    unexplained = sum((row.share for row in reasons if row.name == UNEXPLAINED), 0.0)
+    is_explained = bool(reasons) and unexplained <= HALF
+    causes = [CauseRow(row.name, ADVICE[row.name], row.cost, row.requests) for row in reasons if row.name in ADVICE and row.cost > 0]
+    return Overview(
+        list(periods.values()), scope, groups, causes if is_explained else causes_of(chosen[scope]), is_explained=is_explained, saved=saved
+    )
 
 
 def causes_of(requests: Sequence[Request]) -> list[CauseRow]:
@@ -93,8 +107,8 @@ def causes_of(requests: Sequence[Request]) -> list[CauseRow]:
     for cause, cost in _causes(requests):
         if cost > 0:
             found.setdefault(cause, []).append(cost)
-    rows = [CauseRow(cause, sum(costs, Decimal(0)), len(costs)) for cause, costs in found.items()]
-    return sorted(rows, key=lambda row: (-row.cost, row.cause.name))
+    rows = [CauseRow(*cause.value, sum(costs, Decimal(0)), len(costs)) for cause, costs in found.items()]
+    return sorted(rows, key=lambda row: (-row.cost, row.name))
 
 
 def _causes(requests: Sequence[Request]) -> Iterator[tuple[Cause, Decimal]]:
@@ -112,7 +126,7 @@ def _causes(requests: Sequence[Request]) -> Iterator[tuple[Cause, Decimal]]:
 
 def _thinking(request: Request) -> Decimal:
     rates, cost = rates_of(request), cost_of(request)
-    return Decimal(0) if rates is None or cost is None else min(cost, min(request.reasoning, request.output_tokens) * rates.output)
+    return Decimal(0) if rates is None or cost is None else min(cost, min(request.reasoning or 0, request.output_tokens) * rates.output)
 
 
 def _rewritten(before: Request, now: Request) -> Decimal:

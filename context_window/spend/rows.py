@@ -1,4 +1,7 @@
-"""The requests of one log as compact bytes: what a worker hands back and what the cache keeps. They hold no text of a conversation.
+"""The requests of one log as compact bytes: what a worker hands back and what the cache keeps.
+
+Of a conversation they hold names of tools, commands and skills, subjects of commits and addresses of pull requests, if they are explained;
+no other text.
 
 The bytes are JSON, compressed if they are many. Texts that repeat, such as the model and the folder, are stored once a log. Ids are
 hashed, since they only serve to tell requests apart.
@@ -7,6 +10,7 @@ hashed, since they only serve to tell requests apart.
 from __future__ import annotations
 
 import json
+import os
 import zlib
 from collections.abc import Callable
 from contextlib import nullcontext
@@ -18,16 +22,27 @@ from typing import Any
 
 from session.errors import TranscriptError
 from session.plan_limits import LimitPeriod, PlanLimits
+from session.transcripts.makeup import Makeup, Part
 from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, read_requests
 
 from .remote import is_remote, local_copy
 
-FORMAT = 5
-"""Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again."""
+FORMAT = 9
+"""Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again. Those of logs that no
+longer exist are all there is, so rows of every format from 9 on must stay readable: each names its fields."""
 WORTH_COMPRESSING = 4_000
 """Bytes of rows that are compressed. Most logs are small, and setting up the compression takes as long as their rows."""
 TEXTS = ("tool", "model", "project", "session", "agent", "speed", "tier", "region", "branch")
 """Texts of a request that are stored once a log."""
+FIELDS = (
+    *("id", "time", *TEXTS, "input_tokens", "cache_read", "cache_write", "cache_write_1h", "output_tokens", "reasoning", "cost"),
+    *("searches", "largest_prompt", "makeup"),
+)
+"""The fields of a request, in the order in which a row has them."""
+TEXTS_OF_PART = 3
+"""Fields of a part that are texts, its first ones."""
+Explain = Callable[[str | os.PathLike[str], tuple[Request, ...]], tuple[Request, ...]]
+"""Takes a log and its requests, and returns these with their makeup, as far as the log allows."""
 ID_BYTES = 16
 """Bytes of a hashed id. Two of a thousand million requests have the same hash with a chance of one in 10²⁰."""
 
@@ -43,6 +58,7 @@ class LogRows:
         lineage: The logs whose reports it may repeat.
         note: As for `ReadLog`.
         limits: As for `ReadLog`.
+        is_explained: True if its requests have their makeup, as far as the log allows.
     """
 
     requests: tuple[Request, ...]
@@ -51,27 +67,35 @@ class LogRows:
     lineage: Lineage = NO_LINEAGE
     note: str = ""
     limits: PlanLimits | None = None
+    is_explained: bool = False
 
 
 class DamagedRowsError(Exception):
     """The bytes are not those that `encode` has written."""
 
 
-def read_rows(name: str, on_read: Callable[[int], object] | None = None) -> bytes:
+Reader = Callable[[str, Callable[[int], object] | None], bytes]
+"""Takes the path or address of a log, and what `read_requests` takes as `on_read`. Returns rows as bytes."""
+
+
+def read_rows(name: str, on_read: Callable[[int], object] | None = None, explain: Explain | None = None) -> bytes:
     """Read a log and return its rows as bytes. A log that cannot be read has a problem instead of requests.
 
     Args:
         name: The log's path or address.
         on_read: As for `read_requests`.
+        explain: Adds their makeup to the log's requests. Default: nobody asked.
     """
     try:
         with local_copy(name) if is_remote(name) else nullcontext(name) as path:
             log = read_requests(path, on_read)
+            requests = log.requests if explain is None else explain(path, log.requests)
     except TranscriptError as error:
         return encode(LogRows((), problem=error.problem))
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
-    return encode(LogRows(log.requests, log.damaged_lines, lineage=log.lineage, note=log.note, limits=log.limits))
+    rows = LogRows(requests, log.damaged_lines, lineage=log.lineage, note=log.note, limits=log.limits, is_explained=explain is not None)
+    return encode(rows)
 
 
 def encode(log: LogRows) -> bytes:
@@ -95,11 +119,19 @@ def encode(log: LogRows) -> bytes:
             None if request.cost is None else str(request.cost),
             request.searches,
             request.largest_prompt,
+            None if request.makeup is None else _packed(request.makeup, index_of),
         ]
         for request in log.requests
     ]
-    values = {"requests": requests, "texts": list(indices), "damaged": log.damaged_lines, "problem": log.problem, "note": log.note}
-    values["limits"] = log.limits
+    values = {
+        "fields": FIELDS,
+        "requests": requests,
+        "texts": list(indices),
+        "damaged": log.damaged_lines,
+        "problem": log.problem,
+        "note": log.note,
+    }
+    values["limits"], values["explained"] = log.limits, log.is_explained
     values["lineage"] = [log.lineage.thread, log.lineage.start, log.lineage.parents]
     data = json.dumps(values, separators=(",", ":")).encode()
     return data if len(data) < WORTH_COMPRESSING else zlib.compress(data, 1)
@@ -114,12 +146,26 @@ def decode(data: bytes) -> LogRows:
     try:
         values = json.loads(data if data.startswith(b"{") else zlib.decompress(data))
         texts = [intern(text) for text in values["texts"]]
-        requests = tuple(_request(row, texts) for row in values["requests"])
+        requests = tuple(_request(dict(zip(values["fields"], row, strict=True)), texts) for row in values["requests"])
         thread, start, parents = values["lineage"]
         lineage = Lineage(thread, start, tuple(parents))
-        return LogRows(requests, values["damaged"], values["problem"], lineage, values["note"], _limits(values["limits"]))
+        return LogRows(
+            requests, values["damaged"], values["problem"], lineage, values["note"], _limits(values["limits"]), values["explained"]
+        )
     except (zlib.error, ValueError, TypeError, KeyError, IndexError, InvalidOperation):
         raise DamagedRowsError from None
+
+
+def _packed(makeup: Makeup, index_of: Callable[[str], int]) -> list[Any]:
+    texts = [index_of(text) for text in (makeup.cause, makeup.commit, makeup.pull_request)]
+    parts = ([index_of(part.kind), index_of(part.call), index_of(part.detail), *part[TEXTS_OF_PART:]] for part in makeup.parts)
+    return [makeup.lost, *texts, *parts]
+
+
+def _makeup(values: list[Any], texts: list[str]) -> Makeup:
+    lost, cause, commit, pull, *parts = values
+    named = (Part(*(texts[index] for index in part[:TEXTS_OF_PART]), *part[TEXTS_OF_PART:]) for part in parts)
+    return Makeup(tuple(named), lost, texts[cause], texts[commit], texts[pull])
 
 
 def _limits(values: list[Any] | None) -> PlanLimits | None:
@@ -129,24 +175,12 @@ def _limits(values: list[Any] | None) -> PlanLimits | None:
     return PlanLimits(tool, time, plan, tuple(LimitPeriod(*period) for period in periods))
 
 
-def _request(row: list[Any], texts: list[str]) -> Request:
-    id_, time, *rest = row
-    names = dict(zip(TEXTS, (texts[index] for index in rest[: len(TEXTS)]), strict=True))
-    uncached, cache_read, cache_write, for_hour, output, reasoning, cost, searches, largest = rest[len(TEXTS) :]
-    return Request(
-        id_,
-        time,
-        **names,
-        input_tokens=uncached,
-        cache_read=cache_read,
-        cache_write=cache_write,
-        cache_write_1h=for_hour,
-        output_tokens=output,
-        reasoning=reasoning,
-        cost=None if cost is None else Decimal(cost),
-        searches=searches,
-        largest_prompt=largest,
-    )
+def _request(row: dict[str, Any], texts: list[str]) -> Request:
+    row |= {name: texts[row[name]] for name in TEXTS if name in row}
+    cost, makeup = row["cost"], row["makeup"]
+    row["cost"] = None if cost is None else Decimal(cost)
+    row["makeup"] = None if makeup is None else _makeup(makeup, texts)
+    return Request(**row)
 
 
 def _hashed(id_: str) -> str:

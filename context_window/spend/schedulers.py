@@ -1,7 +1,7 @@
 """Where logs are read: in this process or in several. Every way yields the rows of every log, in any order.
 
-A scheduler is a function of the logs and of a callback for the bytes read. `ledger.py` puts the rows in order, so the figures are the
-same for all schedulers.
+A scheduler is a function of the logs, of a callback for the bytes read, and of the reader of one log. `ledger.py` puts the rows in order,
+so the figures are the same for all schedulers.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ from multiprocessing import connection
 from threading import Thread
 
 from .log_files import LogFile, batches
-from .rows import LogRows, encode, read_rows
+from .rows import LogRows, Reader, encode
 
 Advance = Callable[[int], object]
 """Called with the number of bytes read since the last call."""
-Scheduler = Callable[[Sequence[LogFile], Advance], Iterator[tuple[LogFile, bytes]]]
+Scheduler = Callable[[Sequence[LogFile], Advance, Reader], Iterator[tuple[LogFile, bytes]]]
 
 WORTH_PROCESSES = 32_000_000
 """Bytes of logs from which on several processes are faster than one, since each takes a quarter of a second to start."""
 DIED = "the process that read it ended unexpectedly, perhaps for lack of memory"
 
 
-def read_here(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
+def read_here(logs: Sequence[LogFile], advance: Advance, read: Reader) -> Iterator[tuple[LogFile, bytes]]:
     """Read the logs one after the other in this process."""
     for log in logs:
-        yield log, read_rows(log.name, advance)
+        yield log, read(log.name, advance)
 
 
-def read_on_all_cores(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
+def read_on_all_cores(logs: Sequence[LogFile], advance: Advance, read: Reader) -> Iterator[tuple[LogFile, bytes]]:
     """Read the logs with as many processes as this one may use cores, or here if there is little to read.
 
     The processes import the main module, so a program that calls this needs `if __name__ == "__main__":`.
@@ -43,33 +43,36 @@ def read_on_all_cores(logs: Sequence[LogFile], advance: Advance) -> Iterator[tup
     parts = list(batches(logs))
     processes = min(cores, len(parts))
     if processes < 2 or sum(log.size for log in logs) < WORTH_PROCESSES:
-        yield from read_here(logs, advance)
+        yield from read_here(logs, advance, read)
     else:
-        yield from read_in_processes(parts, advance, processes)
+        yield from read_in_processes(parts, advance, read, processes)
 
 
-def read_in_processes(parts: Sequence[Sequence[LogFile]], advance: Advance, processes: int) -> Iterator[tuple[LogFile, bytes]]:
+def read_in_processes(
+    parts: Sequence[Sequence[LogFile]], advance: Advance, read: Reader, processes: int
+) -> Iterator[tuple[LogFile, bytes]]:
     """Read the batches with this many processes. If one dies, the logs that were not read are read again, each in a process of its own.
 
     Args:
         parts: The batches.
         advance: Called with the bytes of each batch.
+        read: Reads one log.
         processes: Number of processes.
     """
     unread = {log.index: log for part in parts for log in part}
     try:
-        for part, rows in _results(parts, processes):
+        for part, rows in _results(parts, read, processes):
             for log, data in zip(part, rows, strict=True):
                 del unread[log.index]
                 yield log, data
             advance(sum(log.size for log in part))
     except BrokenProcessPool:
         for log in list(unread.values()):
-            yield log, _read_apart(log)
+            yield log, _read_apart(log, read)
             advance(log.size)
 
 
-def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tuple[Sequence[LogFile], list[bytes]]]:
+def _results(parts: Sequence[Sequence[LogFile]], read: Reader, processes: int) -> Iterator[tuple[Sequence[LogFile], list[bytes]]]:
     """Yield the batches as they are read."""
     pool, others = _pool(processes), multiprocessing.active_children()
     try:
@@ -78,7 +81,7 @@ def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tup
         while True:
             for part in remaining:
                 with _interrupts_blocked():  # the first one starts the processes
-                    running[pool.submit(read_batch, [log.name for log in part])] = part
+                    running[pool.submit(read_batch, [log.name for log in part], read)] = part
                 if len(running) >= 2 * processes:
                     break
             if not running:
@@ -94,11 +97,11 @@ def _results(parts: Sequence[Sequence[LogFile]], processes: int) -> Iterator[tup
         pool.shutdown(cancel_futures=True)
 
 
-def _read_apart(log: LogFile) -> bytes:
+def _read_apart(log: LogFile, read: Reader) -> bytes:
     with _pool(1) as pool:
         try:
             with _interrupts_blocked():
-                reading = pool.submit(read_rows, log.name)
+                reading = pool.submit(read, log.name, None)
             return reading.result()
         except BrokenProcessPool:
             return encode(LogRows((), problem=DIED))
@@ -135,6 +138,6 @@ def _exit_after(sentinel: int) -> None:
     os._exit(1)
 
 
-def read_batch(names: Sequence[str]) -> list[bytes]:
+def read_batch(names: Sequence[str], read: Reader) -> list[bytes]:
     """Return the rows of these logs. Runs in a worker."""
-    return [read_rows(name) for name in names]
+    return [read(name, None) for name in names]

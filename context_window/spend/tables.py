@@ -42,7 +42,8 @@ class SpendRow:
         cache_write: Prompt tokens written to the cache for five minutes, or for a time that the log does not state.
         cache_write_1h: Prompt tokens written to the cache for an hour.
         output_tokens: Tokens of the answers, reasoning included.
-        reasoning: Those of them that are reasoning, as far as reported.
+        reasoning: Those of them that are reasoning, of the requests whose log tells.
+        reasoned: Number of requests whose log tells.
         cost: Price in US dollars of the requests whose price is known.
         unpriced: Number of requests whose price is unknown, in whole or in part.
         disputed: Number of requests for which two price lists differ.
@@ -57,6 +58,7 @@ class SpendRow:
     cache_write_1h: int = 0
     output_tokens: int = 0
     reasoning: int = 0
+    reasoned: int = 0
     cost: Decimal = Decimal(0)
     unpriced: int = 0
     disputed: int = 0
@@ -66,6 +68,11 @@ class SpendRow:
     def total(self) -> int:
         """All tokens."""
         return self.input_tokens + self.cache_read + self.cache_write + self.cache_write_1h + self.output_tokens
+
+    @property
+    def known_reasoning(self) -> int | None:
+        """Reasoning tokens of the requests whose log tells; None if none does."""
+        return self.reasoning if self.reasoned or not self.requests else None
 
     @property
     def known_cost(self) -> Decimal | None:
@@ -79,6 +86,7 @@ class SpendRow:
             "name": self.name,
             "requests": self.requests,
             **amounts_by_name(self),
+            "reasoning_tokens": self.known_reasoning,
             "total_tokens": self.total,
             "cost_usd": None if cost is None else f"{cost:f}",
             "unpriced_requests": self.unpriced,
@@ -92,8 +100,8 @@ class SpendRow:
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
-def amounts_by_name(figures: SpendRow | Request) -> dict[str, int]:
-    """Return the tokens of a row or a request by their names in JSON."""
+def amounts_by_name(figures: SpendRow | Request) -> dict[str, int | None]:
+    """Return the tokens of a row or a request by their names in JSON; None if they are unknown."""
     return {column: getattr(figures, name) for column, name in AMOUNTS.items()}
 
 
@@ -120,6 +128,8 @@ PROPERTIES: dict[str, Callable[[Request], str]] = {
     "session": lambda request: request.session or UNKNOWN,
     "agent": lambda request: request.agent or MAIN,
     "branch": lambda request: request.branch or UNKNOWN,
+    "commit": lambda request: (request.makeup.commit if request.makeup else "") or "(no commit)",
+    "pr": lambda request: (request.makeup.pull_request if request.makeup else "") or "(no pull request)",
 }
 BLOCK = "block"
 GROUPINGS = (*DAYS, BLOCK, *PROPERTIES)
@@ -192,7 +202,8 @@ def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:
     return SpendRow(
         name,
         len(requests),
-        **{name: sum(getattr(request, name) for request in requests) for name in AMOUNTS.values()},
+        **{name: sum(getattr(request, name) or 0 for request in requests) for name in AMOUNTS.values()},
+        reasoned=sum(request.reasoning is not None for request in requests),
         cost=sum((invoice.cost for invoice in invoices if invoice.cost is not None), Decimal(0)),
         unpriced=sum(invoice.cost is None or bool(invoice.lacking) for invoice in invoices),
         disputed=len(disputes),

@@ -18,7 +18,7 @@ from .record_feed import ReadRecord, feed_entries, skip_strangers, text_size
 from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, dollars, split_total
-from .values import Clock, JsonObject, carried, count_at, list_at, moment, object_at, objects_at, text_at
+from .values import Clock, JsonObject, carried, count_at, list_at, moment, object_at, objects_at, stated_at, text_at
 from .writer import Writer
 
 NAME = "atif"
@@ -164,6 +164,8 @@ class Requests:
             main,
             agent,
             **amounts_of(counts),
-            reasoning=min(count_at(object_at(metrics, "extra"), "reasoning_tokens"), counts.output_tokens),
+            reasoning=None
+            if (stated := stated_at(object_at(metrics, "extra"), "reasoning_tokens")) is None
+            else min(stated, counts.output_tokens),
             cost=dollars(metrics.get("cost_usd")),
         )

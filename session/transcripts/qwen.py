@@ -20,7 +20,7 @@ from .record_feed import feed_lines
 from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, split_total
-from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, text_at
+from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, stated_at, text_at
 from .writer import Writer, is_message
 
 NAME = "qwen"
@@ -148,6 +148,6 @@ class Requests:
             text_at(value, "sessionId"),
             text_at(value, "agentId"),
             **amounts_of(counts),
-            reasoning=min(count_at(usage, "thoughtsTokenCount"), counts.output_tokens),
+            reasoning=None if (thoughts := stated_at(usage, "thoughtsTokenCount")) is None else min(thoughts, counts.output_tokens),
             branch=text_at(value, "gitBranch"),
         )

@@ -17,7 +17,7 @@ from .codex.content import usage_of as codex_usage
 from .opencode_v2 import is_answer
 from .requests import Request, RequestReader, amounts_of
 from .usage import Counts, dollars, split_total
-from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, text_at
+from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, stated_at, text_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class CodexReader:
             self._session,
             self._agent,
             **amounts_of(counts),
-            reasoning=count_at(last, "reasoning_output_tokens"),
+            reasoning=stated_at(last, "reasoning_output_tokens"),
             branch=self._branch,
         )
 
@@ -157,7 +157,7 @@ class GeminiReader:
                     self._project,
                     self._session,
                     **amounts_of(counts),
-                    reasoning=count_at(tokens, "thoughts"),
+                    reasoning=stated_at(tokens, "thoughts"),
                 )
 
 
@@ -195,7 +195,7 @@ class OpencodeReader:
             parent or session_id,
             session_id if "parentID" in session else "",
             **amounts_of(opencode.usage_of(tokens)),
-            reasoning=count_at(tokens, "reasoning"),
+            reasoning=stated_at(tokens, "reasoning"),
             cost=dollars(session.get("cost")) or None,
         )
 
@@ -220,7 +220,7 @@ class OpencodeReader:
                     parent or session_id,
                     session_id if "parentID" in session else "",
                     **amounts_of(counts),
-                    reasoning=count_at(tokens, "reasoning"),
+                    reasoning=stated_at(tokens, "reasoning"),
                     cost=dollars(step.get("cost")),
                 )
 
@@ -309,7 +309,7 @@ class CopilotReader:
             self._project,
             self._session,
             **amounts_of(counts),
-            reasoning=count_at(usage, "reasoningTokens"),
+            reasoning=stated_at(usage, "reasoningTokens"),
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Protocol, TypedDict
 
+from .makeup import Makeup
 from .usage import Counts
 from .values import JsonObject
 
@@ -28,7 +29,7 @@ class Request:
         cache_write: Prompt tokens written to the cache for five minutes, or for a time that the log does not state.
         cache_write_1h: Prompt tokens written to the cache for an hour.
         output_tokens: Tokens of the answer, reasoning included.
-        reasoning: Those of them that are reasoning, as far as reported.
+        reasoning: Those of them that are reasoning; None if the log does not tell.
         cost: Price in US dollars that the log states; None if it states none.
         speed: `fast` if the request was served faster at a higher price; empty otherwise.
         tier: The service tier that has prices of its own: `batch`, `flex`, `priority`; empty otherwise.
@@ -36,6 +37,7 @@ class Request:
         searches: Web searches that the provider ran and charges for.
         largest_prompt: Tokens of the largest prompt, if the answer took several; 0 if it took one. Prices can rise with it.
         branch: The branch of the repository on which the assistant worked; empty if the log does not tell.
+        makeup: What the prompt was made of; None unless someone has worked it out.
     """
 
     id: str
@@ -50,7 +52,7 @@ class Request:
     cache_write: int = 0
     cache_write_1h: int = 0
     output_tokens: int = 0
-    reasoning: int = 0
+    reasoning: int | None = None
     cost: Decimal | None = None
     speed: str = ""
     tier: str = ""
@@ -58,6 +60,7 @@ class Request:
     searches: int = 0
     largest_prompt: int = 0
     branch: str = ""
+    makeup: Makeup | None = None
 
     @property
     def prompt(self) -> int:

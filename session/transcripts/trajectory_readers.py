@@ -12,7 +12,7 @@ from typing import NamedTuple
 from . import mini_swe_agent, openhands, swe_agent
 from .requests import Request, RequestReader, amounts_of
 from .usage import Counts, dollars, usage_of
-from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, text_at
+from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, stated_at, text_at
 
 
 class MiniSweReader:
@@ -97,7 +97,7 @@ class _Total(NamedTuple):
     """Tokens used for a purpose so far."""
 
     counts: Counts
-    reasoning: int
+    reasoning: int | None
     cost: Decimal | None
 
     def since(self, before: _Total) -> _Total:
@@ -106,15 +106,16 @@ class _Total(NamedTuple):
         if min(counts) < 0:
             return self
         cost = None if self.cost is None else max(self.cost - (before.cost or 0), Decimal(0))
-        return _Total(counts, max(self.reasoning - before.reasoning, 0), cost)
+        reasoning = None if self.reasoning is None else max(self.reasoning - (before.reasoning or 0), 0)
+        return _Total(counts, reasoning, cost)
 
 
-NOTHING = _Total(Counts(), 0, None)
+NOTHING = _Total(Counts(), None, None)
 
 
 def _total_of(metrics: JsonObject) -> _Total:
     report = object_at(metrics, "accumulated_token_usage")
-    return _Total(usage_of(report) or Counts(), count_at(report, "reasoning_tokens"), dollars(metrics.get("accumulated_cost")))
+    return _Total(usage_of(report) or Counts(), stated_at(report, "reasoning_tokens"), dollars(metrics.get("accumulated_cost")))
 
 
 def _of_response(response: JsonObject, tool: str, session: str, time: float | None) -> Iterator[Request]:
@@ -124,7 +125,7 @@ def _of_response(response: JsonObject, tool: str, session: str, time: float | No
     if counts is None:
         return
     response_id = id_at(response, "id")
-    reasoning = count_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens")
+    reasoning = stated_at(object_at(usage, "completion_tokens_details"), "reasoning_tokens")
     key, model, cost = f"{tool}:{response_id}" if response_id else "", text_at(response, "model"), dollars(usage.get("cost"))
     yield Request(key, time, tool, model, "", session, "", **amounts_of(counts), reasoning=reasoning, cost=cost)
 

@@ -54,6 +54,11 @@ def count_at(value: JsonObject, name: str) -> int:
     return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else 0
 
 
+def stated_at(value: JsonObject, name: str) -> int | None:
+    """Return the count under this name; None if there is none."""
+    return count_at(value, name) if isinstance(value.get(name), int) else None
+
+
 def json_text(value: object) -> str:
     """Return the value as compact JSON. NaN and infinities become null."""
     try:

@@ -10,7 +10,7 @@ from context_window.display.glyphs import UNICODE
 from context_window.display.spend import PARTS, spend_lines
 from context_window.spend import SpendRow
 
-ROW = SpendRow("2026-03-25", 1_594, 2_279_065, 90_584_297, 5_000_000, 946_790, 411_820, 85_798, Decimal("71.15"))
+ROW = SpendRow("2026-03-25", 1_594, 2_279_065, 90_584_297, 5_000_000, 946_790, 411_820, 85_798, 1_594, Decimal("71.15"))
 
 
 def shown(row: SpendRow, width: int) -> list[str]:

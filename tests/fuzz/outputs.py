@@ -21,7 +21,9 @@ import click
 
 from context_window import pages, reports
 from context_window.cli.options import CommandOptions
-from context_window.cli.spend import GROUPINGS, _csv
+from context_window.cli.spend import GROUPINGS, REASONS
+from context_window.cli.spend_reading import read_explained
+from context_window.cli.spend_tables import csv_of
 from context_window.cli.spend_within import dicts
 from context_window.cli.timeline import read_timeline
 from context_window.cli.usage import _read
@@ -32,7 +34,7 @@ from context_window.display.usage import usage_draw
 from context_window.errors import ContextWindowError
 from context_window.printable import printable
 from context_window.reports import session_page, spend_page
-from context_window.spend import read_ledger, spend_by
+from context_window.spend import read_ledger, reasons_by, spend_by
 from session import SessionError
 from tests.support.claude_lines import Log, call, result
 
@@ -88,10 +90,13 @@ def check_outputs(_: Seed, raw: bytes, number: int) -> str:
     try:
         match number % 4:
             case 0:
-                requests = read_ledger([path]).requests
+                requests = read_ledger([path], reader=read_explained).requests
                 for grouping in GROUPINGS:
                     rows = spend_by(grouping, requests, zone=UTC)
-                    check_csv(_csv(dicts(rows, None)), len(rows))
+                    check_csv(csv_of(dicts(rows, None), ("name",)), len(rows))
+                for grouping in REASONS:
+                    reasons = reasons_by(grouping, requests)
+                    check_csv(csv_of([row.to_dict() for row in reasons], ("name",)), len(reasons))
                 return "csv"
             case 1:
                 ledger = read_ledger([path])

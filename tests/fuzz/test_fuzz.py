@@ -91,7 +91,7 @@ PLANTED: dict[str, tuple[Any, str, Any]] = {
     "statusline": (statusline, "short_name", lambda name, _: "\x1b[2J" + name),
     "mcp": (mcp_lines, "cleaned", lambda line: line.replace(b"ping", b"pong")),
     "recall": (Recalled, "text", property(lambda _: "x" * 100_000)),
-    "outputs": (import_module("context_window.cli.spend"), "printable", str),
+    "outputs": (import_module("context_window.cli.spend_tables"), "printable", str),
 }
 """For each target a fault: where it is planted, and what stands there then."""
 

@@ -85,3 +85,14 @@ def test_the_picture_in_the_readme_is_current_and_fetches_nothing() -> None:
     picture = PICTURE.read_text(encoding="utf-8")
     assert picture == timeline_svg()
     assert "url(http" not in picture
+
+
+def test_the_messages_that_the_guide_to_troubles_quotes_are_ours() -> None:
+    guide = (ROOT / "docs/guides/troubleshooting.md").read_text(encoding="utf-8")
+    source = " ".join(path.read_text(encoding="utf-8") for room in ("session", "context_window") for path in (ROOT / room).rglob("*.py"))
+    quoted = [text for text in re.findall(r"^\| [^`|]*`([^`]+)` \|", guide, re.MULTILINE) if " " in text]
+    assert len(quoted) > 10
+    fragments = {text: max(re.split(r"\d[\d,]*|'[^']*'|--json", text), key=len).strip() for text in quoted}
+    assert [text for text, fragment in fragments.items() if fragment not in source] == []
+    errors = re.findall(r"^\| `(\w+Error)` \|", guide, re.MULTILINE)
+    assert [name for name in errors if f"class {name}(" not in source] == []

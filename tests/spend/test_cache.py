@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from context_window.spend import SpendCache, cache_file, read_ledger, schedulers
+from context_window.spend import SpendCache, cache_file, read_ledger, rows
 from context_window.spend.ledger import Ledger
-from context_window.spend.rows import read_rows
+from session.transcripts.reported_requests import ReadLog, read_requests
 from tests.spend.logs import answer, write, write_folder
 from tests.support.shell import POSIX, Shell
 
@@ -21,11 +22,11 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The names of the logs that were read, in order."""
     names: list[str] = []
 
-    def note(name: str, on_read: object = None) -> bytes:
-        names.append(Path(name).stem)
-        return read_rows(name)
+    def note(path: str, on_read: Callable[[int], object] | None = None) -> ReadLog:
+        names.append(Path(path).stem)
+        return read_requests(path, on_read)
 
-    monkeypatch.setattr(schedulers, "read_rows", note)
+    monkeypatch.setattr(rows, "read_requests", note)
     return names
 
 
@@ -57,16 +58,16 @@ def test_a_log_that_grows_while_it_is_read_is_read_again(tmp_path: Path, monkeyp
     log = write(tmp_path / "a.jsonl", answer("m1", 1))
     line = json.dumps(answer("m2", 1)) + "\n"
 
-    def grow(name: str, on_read: object = None) -> bytes:
+    def grow(path: str, on_read: Callable[[int], object] | None = None) -> ReadLog:
         with log.open("a") as file:
             file.write(line[:50])
-        rows = read_rows(name)
+        read_log = read_requests(path, on_read)
         with log.open("a") as file:
             file.write(line[50:])
-        return rows
+        return read_log
 
     with monkeypatch.context() as patch:
-        patch.setattr(schedulers, "read_rows", grow)
+        patch.setattr(rows, "read_requests", grow)
         during, _ = read([log])
     assert (len(during.requests), during.faults) == (1, ())
     assert len(read([log])[0].requests) == 2

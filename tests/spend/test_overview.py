@@ -86,7 +86,7 @@ def test_it_is_one_screen(requests: list[Request], width: int, limits: list[str]
 def test_a_loss_of_the_cache_has_a_cause(later: Request, cause: Cause | None) -> None:
     """What was written anew costs what it does beyond reading it."""
     rows = causes_of([request(0, 40_000, 0), later])
-    assert [row.cause for row in rows] == ([] if cause is None else [cause])
+    assert [(row.name, row.advice) for row in rows] == ([] if cause is None else [cause.value])
     if cause is not None:
         assert rows[0].cost == min(40_000, later.prompt) * (Decimal("3.75") - Decimal("0.3")) / 1_000_000
         assert rows[0].cost < (cost_of(later) or 0)
@@ -123,3 +123,8 @@ def test_the_command_alone_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     shown = capsys.readouterr().out
     assert "all sessions" in shown
     assert "claude-sonnet-4-5" in shown
+    assert "system prompt and tools" not in shown
+    assert run(["spend", "--by", "cause"]) == 0
+    assert "system prompt and tools" in capsys.readouterr().out
+    assert run([]) == 0
+    assert "for system prompt and tools: fewer MCP servers" in capsys.readouterr().out

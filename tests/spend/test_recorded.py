@@ -47,7 +47,7 @@ def test_stated_costs_are_those_of_our_price_list(tool: str, share: int) -> None
     for request in requests:
         rates = rates_of(request)
         assert rates is not None
-        ours = (cost_of(replace(request, cost=None)) or 0) + share * request.reasoning * rates.output
+        ours = (cost_of(replace(request, cost=None)) or 0) + share * (request.reasoning or 0) * rates.output
         assert request.cost is not None
         assert abs(ours - request.cost) <= Decimal("1e-6")
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from context_window.spend import SpendCache, cache_file, read_here, read_ledger, read_on_all_cores, schedulers
 from context_window.spend.log_files import BATCH_BYTES, LogFile, batches
-from context_window.spend.rows import LogRows, decode, encode, read_rows
+from context_window.spend.rows import LogRows, Reader, decode, encode, read_rows
 from context_window.spend.schedulers import Advance, Scheduler, read_in_processes
 from session.transcripts.reported_requests import each_once, read_requests
 from tests.spend.dying import die_of_a_batch, die_of_the_second
@@ -25,9 +25,9 @@ from tests.spend.test_spend import REQUESTS
 def in_processes(processes: int, size: int) -> Scheduler:
     """A scheduler with this many processes and this many logs in a batch."""
 
-    def read(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
+    def read(logs: Sequence[LogFile], advance: Advance, reader: Reader) -> Iterator[tuple[LogFile, bytes]]:
         parts = [logs[start : start + size] for start in range(0, len(logs), size)]
-        return read_in_processes(parts, advance, processes)
+        return read_in_processes(parts, advance, reader, processes)
 
     return read
 
@@ -35,8 +35,8 @@ def in_processes(processes: int, size: int) -> Scheduler:
 def in_another_order(seed: int) -> Scheduler:
     """A scheduler that yields the logs in another order."""
 
-    def read(logs: Sequence[LogFile], advance: Advance) -> Iterator[tuple[LogFile, bytes]]:
-        results = list(read_here(logs, advance))
+    def read(logs: Sequence[LogFile], advance: Advance, reader: Reader) -> Iterator[tuple[LogFile, bytes]]:
+        results = list(read_here(logs, advance, reader))
         random.Random(seed).shuffle(results)
         yield from results
 
@@ -95,8 +95,7 @@ def test_a_log_that_kills_its_process_is_a_fault(tmp_path: Path, monkeypatch: py
     paths = write_folder(tmp_path, 3)
     with monkeypatch.context() as patch:
         patch.setattr(schedulers, "read_batch", die_of_a_batch)
-        patch.setattr(schedulers, "read_rows", die_of_the_second)
-        ledger = read_ledger(paths, scheduler=in_processes(1, 3))
+        ledger = read_ledger(paths, scheduler=in_processes(1, 3), reader=die_of_the_second)
     assert [(fault.path, fault.problem) for fault in ledger.faults if "line" not in fault.problem] == [(str(paths[1]), schedulers.DIED)]
     others = read_ledger([paths[0], *paths[2:]])
     assert (ledger.requests, ledger.logs) == (others.requests, 2)
@@ -105,9 +104,9 @@ def test_a_log_that_kills_its_process_is_a_fault(tmp_path: Path, monkeypatch: py
 def test_little_is_read_here_and_much_on_all_cores(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     used: list[int] = []
 
-    def note(parts: Sequence[Sequence[LogFile]], _advance: Advance, processes: int) -> Iterator[tuple[LogFile, bytes]]:
+    def note(parts: Sequence[Sequence[LogFile]], _advance: Advance, reader: Reader, processes: int) -> Iterator[tuple[LogFile, bytes]]:
         used.append(processes)
-        return read_here([log for part in parts for log in part], _advance)
+        return read_here([log for part in parts for log in part], _advance, reader)
 
     monkeypatch.setattr(schedulers, "read_in_processes", note)
     monkeypatch.setattr("os.sched_getaffinity", lambda _: {0, 1, 2}, raising=False)
@@ -115,7 +114,7 @@ def test_little_is_read_here_and_much_on_all_cores(tmp_path: Path, monkeypatch: 
     read_ledger(paths, scheduler=read_on_all_cores)
     assert used == []
     logs = [LogFile(index, str(path), BATCH_BYTES, "") for index, path in enumerate(paths)]
-    assert len(list(read_on_all_cores(logs, lambda _: None))) == 4
+    assert len(list(read_on_all_cores(logs, lambda _: None, read_rows))) == 4
     assert used == [3]
 
 

@@ -155,7 +155,7 @@ class TestMarkers:
         log = log_of_usage((10, 0, 9_000), (10, 0, 9_500))
         log.answer("m7", call("c7"), usage=usage(10, 0, 9_700), model="claude-sonnet-4-6", requestId="r7")
         assert kinds(timeline_of(log.write(tmp_path))) == [
-            (2, MarkerKind.CACHE_BREAK, "unknown"),
+            (2, MarkerKind.CACHE_BREAK, "the start of the prompt changed"),
             (3, MarkerKind.CACHE_BREAK, "another model"),
         ]
 

@@ -1,0 +1,75 @@
+"""What every table of `context-window spend` says of the logs it is about, and tables as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from ..printable import printable
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+    from ..spend import Ledger
+    from ..spend.pace import BlockPace
+
+FORMULAS = ("=", "+", "-", "@")
+
+
+def csv_of(values: Sequence[dict[str, Any]], columns: Iterable[str]) -> str:
+    """Return rows as CSV, with their keys as the head. A text that a spreadsheet would run as a formula gets an apostrophe.
+
+    Args:
+        values: The rows.
+        columns: The head if there are no rows.
+    """
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(values[0] if values else columns)
+    for row in values:
+        name = printable(row["name"])  # one line, and nothing that a terminal would execute
+        writer.writerow((row | {"name": f"'{name}" if name.lstrip().startswith(FORMULAS) else name}).values())
+    return file.getvalue().rstrip("\n")
+
+
+def about(ledger: Ledger) -> dict[str, Any]:
+    """Return what is known of the logs as JSON values."""
+    faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
+    return {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
+
+
+def none_passes(ledger: Ledger, passed: int) -> Iterator[str]:
+    """Yield a sentence if requests were read, and none of them passed the filters."""
+    if ledger.requests and not passed:
+        count = "1 request was" if len(ledger.requests) == 1 else f"{len(ledger.requests):,} requests were"
+        yield f"{count} read; none passes the filters."
+
+
+def pace_notes(paces: Iterable[BlockPace], zone: tzinfo | None) -> Iterator[str]:
+    """Yield a sentence for each block that is going on: its pace, and what it comes to.
+
+    Args:
+        paces: The blocks.
+        zone: The time zone of its end. Default: the machine's.
+    """
+    for pace in paces:
+        begun, end = (f"{datetime.fromtimestamp(time, zone):%H:%M}" for time in (pace.begins, pace.ends))
+        rate, dollars = (f" and ${amount:,.2f}" if amount is not None else "" for amount in (pace.cost_per_hour, pace.cost_at_end))
+        yield (
+            f"{pace.row.name} since {begun}: {pace.tokens_per_hour:,} tokens{rate} an hour; "
+            f"at this pace {pace.tokens_at_end:,} tokens{dollars} when the block ends at {end}."
+        )
+
+
+def repeats(ledger: Ledger) -> Iterator[str]:
+    """Yield sentences on the logs that no longer exist, and on the reports that were left out."""
+    if ledger.deleted:
+        logs = "1 log no longer exists and counts" if ledger.deleted == 1 else f"{ledger.deleted:,} logs no longer exist and count"
+        yield f"{logs} by what earlier runs have read; --forget forgets that."
+    if ledger.repeated == 1:
+        yield "1 request is in several logs and was counted once."
+    elif ledger.repeated:
+        yield f"{ledger.repeated:,} reports repeat other logs and were left out."
