@@ -79,7 +79,7 @@ def test_every_public_name_is_in_the_reference() -> None:
         assert f"::: context_window.{name}\n" in pages["context_window"]
 
 
-def test_the_picture_in_the_readme_is_current_and_fetches_nothing() -> None:
+def test_the_picture_of_the_first_page_is_current_and_fetches_nothing() -> None:
     from benchmarks.picture import PICTURE, timeline_svg
 
     picture = PICTURE.read_text(encoding="utf-8")
