@@ -107,7 +107,9 @@ TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
 DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose, crush, hermes)}
 """Formats that have databases, by the usual name of one. Of `crush`, there is nothing else."""
-ALL_FORMATS: tuple[Format, ...] = (*FORMATS, crush, *GENERIC_FORMATS, *TEXT_FORMATS)
+ALL_FORMATS: tuple[Format, ...] = tuple(
+    dict.fromkeys((*FORMATS, *(form for form, _ in DATABASES.values()), *GENERIC_FORMATS, *TEXT_FORMATS))
+)
 
 HEAD_BYTES = 4096
 """Bytes at the start of a file that show whether it has one of `TEXT_FORMATS`, and whether it can be a JSON document."""
