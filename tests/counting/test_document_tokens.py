@@ -235,3 +235,13 @@ def test_a_counter_counts_documents_by_the_rule_of_the_images_provider() -> None
         assert expected is not None
         assert TiktokenCounter(model.image_rule).count_part(pages) == expected
     assert TiktokenCounter(model.image_rule).count_part(Document(text="a b c")) == TiktokenCounter().count_text("a b c")
+
+
+def test_a_page_costs_little_on_responses_before_gpt_5_6_and_its_image_elsewhere() -> None:
+    page = Document(data=pdf(1) + shown(b"a" * 1_000))
+    costs = {
+        name: describe_model(name).document_rule(page) for name in ("responses/gpt-4o", "openai/responses/gpt-5.4", "responses/gpt-5.6")
+    }
+    assert costs == {"responses/gpt-4o": 32 + 260, "openai/responses/gpt-5.4": 10 + 260, "responses/gpt-5.6": 1_000 + 260}
+    assert describe_model("gpt-5.4").document_rule(page) == 1_000 + 260
+    assert describe_model("mistral-large-latest").document_rule(page) == 10 + 300
