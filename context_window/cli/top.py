@@ -60,6 +60,9 @@ def top(paths: tuple[str, ...]) -> None:
     except RuntimeError as error:  # the user's home is unknown
         raise BadInputError(f"{error}; set CONTEXT_WINDOW_HOME to a writable folder") from None
     library = Library([str(Path(path)) for path in paths], cache, lambda: LiveSession(CommandOptions()).grown)
-    problem = Top(library, glyphs_for(sys.stdout.encoding)).run()
+    screen = Top(library, glyphs_for(sys.stdout.encoding))
+    problem = screen.run()
+    if screen.fault is not None:
+        raise screen.fault
     if problem:
         raise BadInputError(problem)

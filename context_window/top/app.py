@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
@@ -12,6 +13,7 @@ from textual import work
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 from textual.widgets import Footer, Input
+from textual.worker import WorkerFailed
 
 from ..display.glyphs import QUIET, STRONG, Glyphs
 from ..display.lines import Line, Span, fit
@@ -20,7 +22,7 @@ from .conversations import Opened
 from .entries import Entry
 from .layout import GAUGE_LINES, gauge_lines
 from .library import Library
-from .pages import Page, chosen, entry_name, items_page, projects_page, request_name, requests_page, sessions_page
+from .pages import NEXT, Page, chosen, entry_name, items_page, projects_page, request_name, requests_page, sessions_page
 from .readers import Reader
 from .widgets import Lines, RowList
 
@@ -59,7 +61,12 @@ class Place:
 
 
 class Top(App[str]):
-    """The browser. It returns a sentence if there was nothing to show."""
+    """The browser. It returns a sentence if there was nothing to show.
+
+    Attributes:
+        places: The levels that the user went into, from projects down.
+        fault: What ended it, if that was a fault of the program.
+    """
 
     ENABLE_COMMAND_PALETTE = False
     CSS = """
@@ -87,6 +94,7 @@ class Top(App[str]):
         super().__init__(ansi_color=True)
         self.theme = "ansi-dark"
         self.places = [Place("all sessions")]
+        self.fault: BaseException | None = None
         self._library, self._glyphs = library, glyphs
         self._clock = clock or (lambda: datetime.now().astimezone())
         self._logs, self._sessions = Reader(), Reader()
@@ -99,7 +107,7 @@ class Top(App[str]):
     def compose(self) -> ComposeResult:
         """Return the parts of the screen from top to bottom."""
         yield Lines(1, "title")
-        yield RowList(self._glyphs)
+        yield RowList(self._glyphs, self._moved, self.action_open)
         yield Lines(GAUGE_LINES, "gauge")
         yield Lines(1, "status")
         yield Input(placeholder="only rows with this text; Enter keeps it, Esc shows all", id="needle")
@@ -115,13 +123,17 @@ class Top(App[str]):
     def _rows(self) -> RowList:
         return self.query_one(RowList)
 
+    def _fatal_error(self) -> None:
+        """End, and keep the fault for whoever runs this: Textual would print a traceback with the values of variables, raw."""
+        error = self._exception
+        self.fault = error.error if isinstance(error, WorkerFailed) else error
+        self._close_messages_no_wait()
+
     # Reading
 
     @work(exclusive=True, group="follow")
     async def follow(self) -> None:
         """Look at the logs every two seconds, and show what has changed."""
-        import asyncio
-
         while True:
             if await self._logs.do(self._library.look):
                 if not self._library.entries:
@@ -188,8 +200,7 @@ class Top(App[str]):
     def _draw(self) -> None:
         place = self.place
         page = place.page
-        if page is not None:
-            self._rows.show(page, chosen(page, place.order, place.needle), place.cursor)
+        self._rows.show(page, [] if page is None else chosen(page, place.order, place.needle), place.cursor)
         self._show_status()
 
     def _show_status(self) -> None:
@@ -227,18 +238,15 @@ class Top(App[str]):
         """Fit all lines to the new width."""
         self.call_after_refresh(self._draw)
 
-    def on_row_list_moved(self) -> None:
+    def _moved(self) -> None:
         """Remember the row, and show its window."""
         row = self._rows.current
-        self.place.cursor = None if row is None else row.key
+        if row is not None:
+            self.place.cursor = row.key
         gauge = None if row is None else row.gauge
         self.query_one("#gauge", Lines).show(gauge_lines(gauge, self.size.width, self._glyphs))
 
     # Keys
-
-    def on_row_list_chosen(self) -> None:
-        """Go into the row that was clicked."""
-        self.action_open()
 
     def action_open(self) -> None:
         """Go into the row under the cursor."""
@@ -247,7 +255,9 @@ class Top(App[str]):
             return
         name = next((span.text for span, head in zip(row.cells, place.page.heads, strict=True) if head.least), "")
         if place.session:
-            self.places.append(Place(f"request {row.cells[0].text}", place.project, place.session, row.key))
+            number = row.cells[0].text
+            title = f"{NEXT} request" if number == NEXT else f"request {number}"
+            self.places.append(Place(title, place.project, place.session, row.key))
         elif place.project:
             self.places.append(Place(name, place.project, row.key))
         else:

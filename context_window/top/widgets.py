@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 from rich.segment import Segment
@@ -10,12 +10,11 @@ from rich.style import Style
 from textual import events
 from textual.binding import Binding
 from textual.geometry import Size
-from textual.message import Message
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ..display.glyphs import UNICODE, Glyphs
+from ..display.glyphs import Glyphs
 from ..display.lines import Line, Span
 from .layout import page_lines
 from .pages import Page, Row
@@ -71,21 +70,17 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     ]
     DEFAULT_CSS = "RowList { overflow-x: hidden; overflow-y: auto; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }"
 
-    class Moved(Message):
-        """The cursor is on another row, or the row has changed."""
-
-    class Chosen(Message):
-        """The row under the cursor was clicked."""
-
-    def __init__(self, glyphs: Glyphs = UNICODE) -> None:
+    def __init__(self, glyphs: Glyphs, moved: Callable[[], None], opened: Callable[[], None]) -> None:
         """
         Args:
             glyphs: Characters to draw with.
+            moved: Called when the cursor is on another row, or the row has changed.
+            opened: Called when the row under the cursor was clicked.
         """
         super().__init__(id="rows")
         self.rows: Sequence[Row] = ()
         self.cursor = 0
-        self._glyphs = glyphs
+        self._glyphs, self._moved, self._opened = glyphs, moved, opened
         self._page: Page | None = None
         self._drawn: tuple[int, int, int, Sequence[Line]] = 0, 0, 0, ()
         """The first row, the number of rows and the width of the lines that were laid out last."""
@@ -95,11 +90,11 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         """The row under the cursor; None if there are none."""
         return self.rows[self.cursor] if self.rows else None
 
-    def show(self, page: Page, rows: Sequence[Row], key: str | None) -> None:
+    def show(self, page: Page | None, rows: Sequence[Row], key: str | None) -> None:
         """Show these rows of a page, with the cursor on the one with a key, or else where it is.
 
         Args:
-            page: The page.
+            page: The page; None for an empty screen.
             rows: The rows in order.
             key: The row's key; None for the first row.
         """
@@ -112,14 +107,14 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self.scroll_to(y=self.scroll_offset.y + moved, animate=False, immediate=True)
         self._keep_in_view()
         self.refresh()
-        self.post_message(self.Moved())
+        self._moved()
 
     def action_move(self, rows: int) -> None:
         """Move the cursor by so many rows, as far as there are any."""
         self.cursor = max(0, min(self.cursor + rows, len(self.rows) - 1))
         self._keep_in_view()
         self.refresh()
-        self.post_message(self.Moved())
+        self._moved()
 
     def action_page(self, pages: int) -> None:
         """Move the cursor by so many screens."""
@@ -148,7 +143,7 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
         if event.y < 1 or row >= len(self.rows):
             return
         if row == self.cursor:
-            self.post_message(self.Chosen())
+            self._opened()
         else:
             self.action_move(row - self.cursor)
 
