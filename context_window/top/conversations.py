@@ -72,11 +72,12 @@ def opened(entry: Entry, grown: Callable[[str], Grown]) -> Opened:
     conversations: list[Conversation] = []
     problems: list[str] = []
     for log in entry.logs:
+        found: list[Conversation] = []
         try:
-            conversations += _conversations(log, entry.key.session, grown)
+            found += _conversations(log, entry.key.session, grown)
         except (SessionError, ContextWindowError, OSError) as error:
             problems.append(str(error))
-            conversations += _reported(log, entry)
+        conversations += found if any(conversation.timeline.requests for conversation in found) else _reported(log, entry)
     return Opened(entry, tuple(conversations), tuple(problems))
 
 

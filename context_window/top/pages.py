@@ -172,8 +172,8 @@ def sessions_page(entries: Iterable[Entry], titles: Mapping[EntryKey, str], now:
 
 
 def entry_name(key: EntryKey) -> str:
-    """Return a text that tells the sessions of one project apart."""
-    return f"{key.tool}\0{key.session}"
+    """Return a text that tells sessions apart."""
+    return "\0".join(key)
 
 
 def _session(entry: Entry, title: str, now: datetime) -> Row:

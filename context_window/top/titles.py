@@ -52,7 +52,8 @@ def _first_words(path: Path, session_id: str) -> str:
     session = next((found for found in sessions if found.id == session_id), sessions[0])
     messages = [item for item in session.items if isinstance(item, Message) and item.role == "user" and item.text.strip()]
     spoken = [message for message in messages if message.category is MessageCategory.DIALOG]
-    return next((_line(message.text) for message in (*spoken, *messages)), "")
+    plain = [message for message in spoken if not message.text.lstrip().startswith("<")]  # no command of the tool
+    return next((_line(message.text) for message in (*plain, *spoken, *messages)), "")
 
 
 def _line(text: str) -> str:
