@@ -69,6 +69,7 @@ class Top(App[str]):
     """
 
     ENABLE_COMMAND_PALETTE = False
+    ALLOW_SELECT = False
     CSS = """
     Screen { layout: vertical; background: ansi_default; }
     RowList { height: 1fr; }

@@ -47,7 +47,9 @@ class Session(Log):
         """A request that runs a command, and its output."""
         self._turns += 1
         own = f"{self.session}-{self._turns}"
-        self.answer(f"m{own}", call(f"c{own}", "Bash", command=command), usage=usage(10, self._prompt, 500), model=MODEL, requestId=f"r{own}")
+        self.answer(
+            f"m{own}", call(f"c{own}", "Bash", command=command), usage=usage(10, self._prompt, 500), model=MODEL, requestId=f"r{own}"
+        )
         self.user([result(f"c{own}", "1 passed")])
         self._prompt += 500
 

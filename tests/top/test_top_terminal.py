@@ -19,8 +19,8 @@ from .logs import Session, two_projects, written
 
 HAS_PTY = os.name == "posix"
 COLOURS = re.compile(r"\x1b\[[0-9;]*m")
-ESCAPES = re.compile(r"\x1b(\[[0-9;?<>=$]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])|\r|\n|\x0f|\x0e")
-"""Sequences that move, colour and ask; no titles, links or device strings."""
+ESCAPES = re.compile(r"\x1b(\]22;[a-z]+\x07|\[[0-9;?<>=$]*[ -/]*[@-~]|[()][A-Z0-9]|[=>78])|\r|\n|\x0f|\x0e")
+"""Sequences that move, colour and ask, and the one for the mouse pointer's shape; no titles, links or device strings."""
 
 
 @pytest.fixture
@@ -111,9 +111,7 @@ def test_without_a_terminal_it_names_other_commands(shell: Shell, tmp_path: Path
     assert err == "context-window: top needs a terminal; `context-window spend` prints the same figures, `timeline` those of one session\n"
 
 
-def test_without_the_extra_it_names_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_the_extra_it_names_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [name for name in sys.modules if name.startswith(("textual", "context_window.top"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "textual", None)
