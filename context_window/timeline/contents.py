@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import accumulate, pairwise
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.session import Session
@@ -41,13 +42,18 @@ class WindowContents:
     def at(self, number: int) -> list[tuple[int, ItemCost]]:
         """Return the items in the window at a request that cost tokens, each with these, in the order of the log.
 
+        They sum to the point's tokens: where the provider reported a smaller prompt than was counted, items are smaller in proportion.
+
         Args:
             number: Number of the point, from 1.
         """
         window: dict[int, int] = {}
         for changes in self.changes[: self.states[number - 1] + 1]:
             window.update(changes)
-        return [(tokens, self.items[position]) for position, tokens in sorted(window.items()) if tokens > 0]
+        found = [(position, tokens) for position, tokens in sorted(window.items()) if tokens > 0]
+        counted, total = sum(tokens for _, tokens in found), sum(self.timeline.points[number - 1].tokens)
+        ends = [end * total // counted for end in accumulate((tokens for _, tokens in found), initial=0)] if found else []
+        return [(end - start, self.items[position]) for (position, _), (start, end) in zip(found, pairwise(ends), strict=True)]
 
 
 def contents_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Sequence[RequestEvent]) -> WindowContents:
