@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
+from time import monotonic
 from typing import ClassVar
 
 from textual import work
@@ -136,12 +137,13 @@ class Top(App[str]):
     async def follow(self) -> None:
         """Look at the logs every two seconds, and show what has changed."""
         while True:
+            began = monotonic()
             if await self._logs.do(self._library.look):
                 if not self._library.entries:
                     self.exit(self._nothing())
                     return
                 await self._fill()
-            await asyncio.sleep(INTERVAL)
+            await asyncio.sleep(max(INTERVAL, monotonic() - began))  # at most half of one core's time
 
     def _nothing(self) -> str:
         faults = self._library.faults

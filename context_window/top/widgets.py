@@ -21,6 +21,8 @@ from .pages import Page, Row
 
 MARGIN = 2
 """Columns of the mark beside the row under the cursor."""
+WHEEL = 2
+"""Rows that a turn of the mouse's wheel moves the cursor by."""
 REVERSE = Style(reverse=True)
 
 
@@ -146,6 +148,19 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
             self._opened()
         else:
             self.action_move(row - self.cursor)
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Move the cursor down."""
+        self._wheel(event, 1)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Move the cursor up."""
+        self._wheel(event, -1)
+
+    def _wheel(self, event: events.MouseEvent, direction: int) -> None:
+        event.stop()
+        event.prevent_default()
+        self.action_move(WHEEL * direction)
 
     def render_line(self, y: int) -> Strip:
         """Return a line of the widget: the head, or a row."""

@@ -41,9 +41,13 @@ def test_it_runs_in_a_terminal_of_80_columns(tmp_path: Path) -> None:
     logs = two_projects(tmp_path / "logs")
     with console("top", str(logs), width=80, rows=24, cwd=str(tmp_path), environment=environment(tmp_path)) as screen:
         screen.until("2 projects")
-        screen.press("\x1b[B")
+        screen.press("\x1b[<65;10;5M")  # the mouse's wheel
         screen.until("> /work/shop")
-        screen.press("\r")
+        screen.press("\x1b[<64;10;5M")
+        screen.until("> /work/garden")
+        for _ in range(2):  # a click selects, a second one opens
+            screen.press("\x1b[<0;10;4M\x1b[<0;10;4m")
+            screen.until("/work/shop")
         screen.until("The blue door")
         screen.until("Mend the till.")
         screen.press("\x1b[B\r")
