@@ -1,6 +1,8 @@
 """Checks that a wheel holds what it must and nothing else: `check_wheel.py WHEEL`."""
 
+import re
 import sys
+from email import message_from_bytes
 from zipfile import ZipFile
 
 NEEDED = (
@@ -21,6 +23,8 @@ def main() -> None:
     """Exits with what is wrong, if anything is."""
     with ZipFile(sys.argv[1]) as wheel:
         names = wheel.namelist()
+        metadata = message_from_bytes(wheel.read(next(name for name in names if name.endswith(".dist-info/METADATA"))))
+    page = str(metadata.get_payload())
     faults = [f"{name} is missing" for name in NEEDED if name not in names]
     licences = {name.rpartition("/")[2] for name in names if ".dist-info/licenses/" in name}
     faults += [f"{name} is missing from its licences" for name in ("LICENSE", "NOTICE") if name not in licences]
@@ -28,6 +32,10 @@ def main() -> None:
         f"{name} has no business there"
         for name in names
         if "__pycache__" in name or (name.split("/")[0] not in TOP_LEVEL and ".dist-info/" not in name)
+    ]
+    faults += [f"an index would show a link that leads nowhere: {link}" for link in re.findall(r"\]\((?!https?://)[^)]*\)", page)]
+    faults += [
+        f"{part} is missing from the page of an index" for part in ("pip install context-window", "## In your program") if part not in page
     ]
     if faults:
         sys.exit("\n".join(faults))

@@ -1,4 +1,4 @@
-"""Draws the picture in the README, the timeline of the sample session: `python -m benchmarks.picture`."""
+"""Draws the picture of the first page, the timeline of the sample session: `python -m benchmarks.picture`."""
 
 from __future__ import annotations
 

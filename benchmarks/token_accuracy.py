@@ -3,7 +3,8 @@
     python benchmarks/token_accuracy.py [--json] [--svg FILE] [PATH ...]
 
 A path is a file of recorded requests, or a folder of such files: any file that `message_lists` reads and that contains reported usage. The
-printed report names the counters and the requests left out. The plot is in `token_accuracy_plot.py`.
+printed report names the counters and the requests left out, and counts requests that are much the same once. The plot is in
+`token_accuracy_plot.py`.
 """
 
 from __future__ import annotations
@@ -19,13 +20,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from accuracy import PROVIDERS, TRANSCRIPTS, family_of, is_held_out, percentile
+from accuracy import OTHER, PROVIDERS, TRANSCRIPTS, family_of, is_held_out, percentile
 
 from context_window import ContextWindow, ContextWindowManager
+from context_window.counting.pdf import is_pdf
 from context_window.counting.recordings import kind_of
 from context_window.models import describe_model
 from session import Session
-from session.items import FunctionCallOutput, Message
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Document, Image, Part
 from session.transcripts import read_transcripts
 
@@ -37,6 +39,27 @@ OWN_HOSTS = re.compile(
 )
 """Hosts of the makers of the models. Other hosts may count differently."""
 KINDS = {"claude": "anthropic", "openai": "openai", "google": "gemini"}
+APIS = {
+    "anthropic": "Messages",
+    "openai": "Responses",
+    "openai_chat": "Chat Completions",
+    "openai_responses": "Responses",
+    "gemini": "Gemini API",
+    "bedrock": "Bedrock Converse",
+    "bedrock_converse": "Bedrock Converse",
+    "bedrock_invoke": "Bedrock InvokeModel",
+}
+MAKERS = (
+    ("Amazon", r"nova|amazon"),
+    ("DeepSeek", r"deepseek"),
+    ("Meta", r"llama"),
+    ("Mistral", r"mistral|devstral|magistral|codestral|ministral|pixtral"),
+    ("Moonshot", r"kimi|moonshot"),
+    ("Qwen", r"qwen|qwq"),
+    ("xAI", r"grok"),
+    ("Zhipu", r"glm"),
+)
+"""Other makers of models, by words in the names of these."""
 UNKNOWABLE = """\
 What cannot be known from a transcript, and affects these errors:
 - For Gemini, the schema of a structured answer (content `schema`): it is a setting of the request, not part of a session.
@@ -55,7 +78,10 @@ class Record:
         id: The recording. Requests of one conversation share it, so that they are on the same side of the split.
         provider: The maker of the model.
         family: The group of its models.
-        content: Kind of content: text, tools, deferred tools, a schema for the answer, images, documents, or recordings.
+        model: Its name.
+        api: The API that was asked; with `, resold` if its host is not the maker's.
+        content: Kind of content: text, tools, deferred tools, a schema for the answer, thinking, images, PDFs, other documents, sound, or
+            video.
         counter: The counter.
         reported: Tokens of the prompt, cached ones included.
         estimated: Tokens, overhead included.
@@ -64,6 +90,8 @@ class Record:
     id: str
     provider: str
     family: str
+    model: str
+    api: str
     content: str
     counter: str
     reported: int
@@ -73,6 +101,11 @@ class Record:
     def held_out(self) -> bool:
         """True if no constant may be fitted on it."""
         return is_held_out(self.id)
+
+    @property
+    def is_direct(self) -> bool:
+        """True if one of the three makers with an API of their own served its own model. Other hosts may count differently."""
+        return self.provider in PROVIDERS.values() and "resold" not in self.api and "Bedrock" not in self.api
 
     @property
     def is_small(self) -> bool:
@@ -121,31 +154,40 @@ def errors_of(records: Sequence[Record]) -> Errors | None:
 
 
 def measure(paths: Iterable[Path]) -> tuple[list[Record], Counter[str]]:
-    """Return a record for each request that can be compared, and the number of the others, by reason."""
-    records: list[Record] = []
+    """Return a record for each request that can be compared, and the number of the others, by reason.
+
+    Tests of one project repeat requests with other ids or dates, so those with the same model, content, report and estimate count once.
+    """
+    records: dict[tuple[object, ...], Record] = {}
     left_out: Counter[str] = Counter()
     for path in paths:
         for session in read_transcripts(path):
             if reason := reason_against(session):
                 left_out[reason] += 1
-            else:
-                records.append(record_of(session, path.name))
-    return records, left_out
+                continue
+            record = record_of(session, path.name)
+            key = (record.model, record.api, record.content, record.reported, record.estimated)
+            if key in records:
+                left_out["much the same as another"] += 1
+            records.setdefault(key, record)
+    return list(records.values()), left_out
 
 
 def record_of(session: Session, file: str) -> Record:
     """Estimate a request and return its record."""
     metadata: dict[str, Any] = dict(session.metadata)
     recording: dict[str, Any] = dict(metadata.get("record", {}))
-    name = f"vertex_ai/{metadata['model']}" if "aiplatform" in str(recording.get("host")) else str(metadata["model"])
+    name = name_of(str(metadata["model"]), recording)
     request: dict[str, Any] = {"tools": metadata.get("tools", ()), "options": metadata.get("options")}
     manager = ContextWindowManager(name, context_window=ContextWindow(max_tokens=10**9), **request)
     stats = manager.analyze_session(session)
     place = f"{recording.get('repo', '')}/{recording['path']}" if "path" in recording else f"{file}/{session.id}"
     return Record(
         place,
-        PROVIDERS[describe_model(name).family],
+        maker_of(name),
         family_of(name),
+        str(metadata["model"]),
+        api_of(recording, describe_model(name).family),
         content_of(session),
         stats["counter"],
         reported_for(session),
@@ -153,18 +195,38 @@ def record_of(session: Session, file: str) -> Record:
     )
 
 
+def name_of(model: str, recording: dict[str, Any]) -> str:
+    """Return the model's name with the API that serves it, in the spelling that decides how it is counted."""
+    host, kind = str(recording.get("host")), recording.get("kind")
+    return f"vertex_ai/{model}" if "aiplatform" in host else f"responses/{model}" if kind == "openai_responses" else model
+
+
+def maker_of(name: str) -> str:
+    """Return the maker of the model, or `other`."""
+    known = PROVIDERS.get(describe_model(name).family)
+    return known or next((maker for maker, words in MAKERS if re.search(words, name.lower())), OTHER)
+
+
+def api_of(recording: dict[str, Any], family: str) -> str:
+    """Return the API that was asked. The hosts of makers without an API of their own form are not told apart."""
+    kind, host = str(recording.get("kind", KINDS.get(family, ""))).removesuffix("_count"), str(recording.get("host", ""))
+    api = "Vertex AI" if "aiplatform" in host else APIS.get(kind, kind)
+    return api if family not in PROVIDERS or is_own(recording, family) or kind.startswith("bedrock") else f"{api}, resold"
+
+
+def is_own(recording: dict[str, Any], family: str) -> bool:
+    """True if the maker of the model served it, in its own format."""
+    own_kind = family in KINDS and str(recording.get("kind", KINDS[family])).startswith(KINDS[family])
+    return own_kind and ("host" not in recording or OWN_HOSTS.search(str(recording["host"])) is not None)
+
+
 def reason_against(session: Session) -> str:
     """Return the reason why the request cannot be compared; empty if it can be."""
     recording: dict[str, Any] = dict(session.metadata.get("record", {}))
-    family = describe_model(str(session.metadata.get("model", ""))).family
     if not reported_for(session):
         return "nothing was reported"
     if recording.get("server_tools") or recording.get("server_state"):
         return "the provider's own tools, or state that it keeps"
-    if family not in PROVIDERS or not str(recording.get("kind", KINDS[family])).startswith(KINDS[family]):
-        return "not a model of Anthropic, OpenAI or Google in its own format"
-    if "host" in recording and not OWN_HOSTS.search(str(recording["host"])):
-        return "not served by the maker of the model"
     if any(is_remote(part) for part in parts_of(session)):
         return "media behind a URL"
     return ""
@@ -195,14 +257,38 @@ def is_remote(part: Part) -> bool:
 def content_of(session: Session) -> str:
     """Return the kind of content in the request; of several, the one that is hardest to count."""
     media = [part for part in parts_of(session) if isinstance(part, Image | Document)]
-    if any(isinstance(part, Document) for part in media):
-        return "recordings" if any(isinstance(part, Document) and kind_of(part.media_type) for part in media) else "documents"
     if media:
-        return "images"
-    if asks_for_schema(session.metadata.get("options")):
+        return max(map(medium_of, media), key=MEDIA.index)
+    options = session.metadata.get("options")
+    if any(map(has_thinking, session.items)) or (isinstance(options, dict) and is_thinking(options.get("thinking"))):
+        return "thinking"
+    if asks_for_schema(options):
         return "schema"
     tools = json.dumps(session.metadata.get("tools") or [], default=dict)
     return "text" if tools == "[]" else "deferred tools" if '"defer_loading": true' in tools else "tools"
+
+
+MEDIA = ("images", "documents", "PDFs", "sound", "video")
+"""Kinds of media, the hardest to count last."""
+
+
+def medium_of(part: Part) -> str:
+    """Return the kind of an image or a document."""
+    if not isinstance(part, Document):
+        return "images"
+    if kind := kind_of(part.media_type):
+        return "sound" if kind == "audio" else "video"
+    return "PDFs" if part.data is not None and is_pdf(part.data) else "documents"
+
+
+def has_thinking(item: Item) -> bool:
+    """True if the item is the model's thinking, shown or not, or a call that carries its signature."""
+    return isinstance(item, Reasoning) or (isinstance(item, FunctionCall) and "thought_signature" in item.metadata)
+
+
+def is_thinking(option: object) -> bool:
+    """True if Anthropic's option turns thinking on."""
+    return isinstance(option, dict) and option.get("type") in ("enabled", "adaptive")
 
 
 def asks_for_schema(options: object) -> bool:
@@ -225,7 +311,7 @@ GROUPINGS: tuple[tuple[str, Callable[[Record], str]], ...] = (
 def rows(records: Sequence[Record]) -> Iterator[tuple[str, str, str, str, Errors]]:
     """Yield provider, grouping, group, size (`small` or `large`) and errors. Each grouping has all of a provider's records."""
     for provider in PROVIDERS.values():
-        provider_records = [record for record in records if record.provider == provider]
+        provider_records = [record for record in records if record.provider == provider and record.is_direct]
         for grouping, group_of in GROUPINGS:
             for group in sorted(set(map(group_of, provider_records))):
                 for size in ("small", "large"):
@@ -248,21 +334,28 @@ def table(title: str, records: Sequence[Record]) -> str:
 
 
 def classes(records: Sequence[Record]) -> str:
-    """Return the errors of each class, a provider's models with one kind of content, as a plain-text table."""
+    """Return the errors of each class, a maker's models behind one API with one kind of content, as a plain-text table."""
     lines = [
         "By class: percent of the report, large and small requests together",
-        f"{'':36}{'records':>8}{'held out':>9}{'median':>9}{'worst':>9}",
+        f"{'':44}{'others':>8}{'median':>9}{'worst':>9}{'held out':>10}{'median':>9}{'worst':>9}",
     ]
-    for provider in PROVIDERS.values():
-        groups: dict[str, list[Record]] = {}
-        for record in (record for record in records if record.provider == provider):
-            groups.setdefault("", []).append(record)
-            groups.setdefault(f"{record.family}: {record.content}", []).append(record)
-        for group, members in sorted(groups.items()):
-            label = f"  {group}" if group else provider
-            percents, held_out = [record.percent for record in members], sum(record.held_out for record in members)
-            lines.append(f"{label:36}{len(members):>8}{held_out:>9}{statistics.median(percents):>8.1f}%{max(percents):>8.1f}%")
+    groups: dict[tuple[str, ...], list[Record]] = {}
+    for record in records:
+        for key in ((record.provider,), (record.provider, record.api), (record.provider, record.api, record.content)):
+            groups.setdefault(key, []).append(record)
+    order = [*PROVIDERS.values(), *sorted({record.provider for record in records} - set(PROVIDERS.values()))]
+    for group, members in sorted(groups.items(), key=lambda entry: (order.index(entry[0][0]), entry[0])):
+        sides = ([record.percent for record in members if record.held_out == is_out] for is_out in (False, True))
+        label = "  " * (len(group) - 1) + group[-1]
+        lines.append(f"{label:44}{'  '.join(map(side_cells, sides))}".rstrip())
     return "\n".join(lines)
+
+
+def side_cells(percents: Sequence[float]) -> str:
+    """Return the number of records of one side, the median and the worst of their errors."""
+    if not percents:
+        return f"{0:>8}{'':18}"
+    return f"{len(percents):>8}{statistics.median(percents):>8.1f}%{max(percents):>8.1f}%"
 
 
 def as_json(records: Sequence[Record], left_out: Counter[str]) -> str:
@@ -304,8 +397,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def report(records: Sequence[Record], left_out: Counter[str]) -> str:
     """Return the printed report."""
-    held_out = [record for record in records if record.held_out]
-    fitted = [record for record in records if not record.held_out]
+    held_out = [record for record in records if record.held_out and record.is_direct]
+    fitted = [record for record in records if not record.held_out and record.is_direct]
     counters = ", ".join(sorted({record.counter for record in records}))
     reasons = "".join(f"- {number}: {reason}\n" for reason, number in left_out.most_common())
     return "\n".join(

@@ -8,9 +8,11 @@ made anew at every turn gives the same views, and the provider's cache holds, as
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import json
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from .errors import ArgumentError
 from .models.names import family
@@ -18,31 +20,34 @@ from .settings.context_window import ContextWindow
 
 if TYPE_CHECKING:
     from .gateway.windows import Windows
-    from .gateway.wire_format import WireFormat
+    from .gateway.wire_format import MessageFormat
 
 Json = dict[str, Any]
+M = TypeVar("M")
 
 ANTHROPIC_BLOCKS = frozenset({"tool_use", "tool_result", "thinking", "redacted_thinking", "image", "document", "server_tool_use"})
 CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file", "refusal"})
 RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
-OTHER_BLOCKS = {"toolUse": "Bedrock's Converse API", "toolResult": "Bedrock's Converse API", "tool-call": "Vercel", "tool-result": "Vercel"}
-"""Marks of formats that `manage` cannot write back."""
+VERCEL_BLOCKS = frozenset({"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning"})
+LANGCHAIN_TYPES = frozenset({"human", "ai", "system", "tool", "function"})
+SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
 def manage(
-    messages: Sequence[Mapping[str, Any]],
+    messages: Sequence[M],
     *,
     model: str,
     max_tokens: int | Literal["auto"] = "auto",
     window: ContextWindow | None = None,
     system: str = "",
     tools: Sequence[Mapping[str, Any]] = (),
-) -> list[Json]:
+) -> list[M]:
     """Return the messages that fit the window. Those that stay whole are the same objects; if all do, the list is equal to the one given.
 
     Args:
         messages: All messages of the conversation so far, as they would be sent: of Anthropic's Messages API, OpenAI's Chat Completions or
-            Responses, or Google's `contents`.
+            Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`), smolagents, LlamaIndex, AutoGen
+            (`LLMMessage`) or the Agent Framework. Each is a dictionary, or an object of the client or framework, such as `types.Content`.
         model: The model's name.
         max_tokens: Tokens that a request may have; `auto` for the window that costs least by the model's prices.
         window: Other settings. Its `max_tokens` counts, not the argument.
@@ -57,15 +62,47 @@ def manage(
     """
     from .gateway.wire_format import RequestConversation
 
-    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes) or not all(isinstance(each, dict) for each in messages):
+    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
-    given: list[Any] = list(messages)
+    given = [_as_dict(message, messages) for message in messages]
     if not given:
         return []
-    wire = _wire_of(given, model)
+    wire = _format_of(given, model, are_steps=hasattr(messages[0], "render_as_markdown"))
     conversation = RequestConversation(model, system, given, list(tools), {}, None)
     fitted = _windows(ContextWindow(max_tokens=max_tokens) if window is None else window).fit(wire, conversation)
-    return given if fitted is None else wire.in_order({}, fitted)
+    return list(messages) if fitted is None else _as_given(wire.in_order({}, fitted), given, messages)
+
+
+def _as_dict(message: object, messages: object) -> Json:
+    """Return a message as a dictionary: itself, or its fields."""
+    if isinstance(message, dict):
+        return message
+    if callable(dump := getattr(message, "model_dump", None)):
+        return dump(mode="json", by_alias=True, exclude_none=True)  # type: ignore[no-any-return]  # a dictionary, of any model
+    if callable(dump := getattr(message, "to_dict", None)):
+        return dump()  # type: ignore[no-any-return]  # likewise
+    if hasattr(message, "role") and hasattr(message, "content"):
+        return {"role": message.role, "content": message.content}
+    raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
+
+
+def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequence[M]) -> list[M]:
+    """Return the messages of a view in the class of those that were given. What stayed whole is the object that was given."""
+    originals = {id(each): message for each, message in zip(dictionaries, messages, strict=True)}
+    kinds = {type(message) for message in messages}
+    made: Callable[[Json], Any] = dict if dict in kinds else _maker(kinds)
+    return [originals[id(each)] if id(each) in originals else made(each) for each in view]
+
+
+def _maker(kinds: set[Any]) -> Callable[[Json], Any]:
+    """Return what makes an object from its fields: of the class that their `type` names, or else of the most general one given."""
+    general = min(kinds, key=lambda kind: len(kind.__mro__))
+    if not hasattr(general, "model_validate"):
+        return general.from_dict  # type: ignore[no-any-return]  # smolagents' and the Agent Framework's
+    if general.model_config.get("val_json_bytes") == "base64":  # Google's bytes are base64 in JSON only
+        return lambda message: general.model_validate_json(json.dumps(message))
+    classes = {name: each for name, each in vars(sys.modules[general.__module__]).items() if hasattr(each, "model_validate")}
+    return lambda message: classes.get(str(message.get("type")), general).model_validate(message)
 
 
 @lru_cache(maxsize=16)
@@ -76,26 +113,48 @@ def _windows(window: ContextWindow) -> Windows:
     return Windows(window)
 
 
-def _wire_of(messages: Sequence[Json], model: str) -> WireFormat:
-    """Return the format of the messages. Where all formats look alike, the model decides."""
+def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False) -> MessageFormat:
+    """Return the format of the messages. Where all formats look alike, the model decides.
+
+    Args:
+        messages: The messages.
+        model: The model's name.
+        are_steps: True if they are objects of smolagents.
+    """
+    from .gateway.agent_framework_messages import AgentFrameworkFormat
     from .gateway.anthropic_messages import AnthropicWire
+    from .gateway.autogen_messages import TYPES, AutoGenFormat
+    from .gateway.converse_messages import ConverseFormat
     from .gateway.google_contents import GoogleWire
+    from .gateway.llamaindex_messages import LlamaIndexFormat
     from .gateway.openai_chat import ChatWire
     from .gateway.openai_responses import ResponsesWire
+    from .gateway.smolagents_messages import SmolagentsFormat, role_of
+    from .gateway.vercel_messages import VercelFormat
 
+    if any(str(message.get("type")) in LANGCHAIN_TYPES for message in messages):
+        raise ArgumentError("messages", messages, "these are LangChain's messages; use context_window.integrations.langchain")
+    if are_steps or any(role_of(message) in SMOLAGENTS_ROLES for message in messages):
+        return SmolagentsFormat()
+    if any(_is_vercel(block) for message in messages for block in _blocks(message)):
+        return VercelFormat()
+    if isinstance(messages[0].get("contents"), list):
+        return AgentFrameworkFormat()
+    if isinstance(messages[0].get("blocks"), list):
+        return LlamaIndexFormat()
+    if str(messages[0].get("type")) in TYPES:
+        return AutoGenFormat()
     for message in messages:
-        if isinstance(message.get("parts"), list):
+        if isinstance(parts := message.get("parts"), list):
+            if any(isinstance(part, dict) and "type" in part for part in parts):
+                raise ArgumentError("messages", messages, "these are Vercel's UI messages; pass what `convertToModelMessages` returns")
             return GoogleWire()
         if "tool_calls" in message or message.get("role") in ("system", "developer", "tool", "function"):
             return ChatWire()
-        content = message.get("content")
-        marks = (
-            {mark for block in content if isinstance(block, dict) for mark in (block.get("type"), *block)}
-            if isinstance(content, list)
-            else set()
-        )
-        if other := next((OTHER_BLOCKS[mark] for mark in OTHER_BLOCKS if mark in marks), None):
-            raise ArgumentError("messages", messages, f"these are messages of {other}; pass those of Anthropic, OpenAI or Google")
+        blocks = _blocks(message)
+        if any("type" not in block for block in blocks):
+            return ConverseFormat()
+        marks = {str(block["type"]) for block in blocks}
         if isinstance(message.get("type"), str) or marks & RESPONSES_BLOCKS:
             return ResponsesWire()
         if marks & ANTHROPIC_BLOCKS:
@@ -105,3 +164,15 @@ def _wire_of(messages: Sequence[Json], model: str) -> WireFormat:
         if "role" not in message:
             raise ArgumentError("messages", messages, "a message has neither a role nor a type")
     return AnthropicWire() if family(model) == "claude" else ChatWire()
+
+
+def _blocks(message: Json) -> list[Json]:
+    content = message.get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+
+
+def _is_vercel(block: Json) -> bool:
+    """True for a block that only Vercel's AI SDK has."""
+    kind = str(block.get("type"))
+    is_file = kind == "file" and not {"mediaType", "mimeType"}.isdisjoint(block)
+    return kind in VERCEL_BLOCKS or is_file or (kind == "image" and "image" in block)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 LIMITS_FILE = "limits.json"
-"""What our status line keeps there of the limits of plans."""
+"""What our status line and the gateway keep there of the limits of plans."""
 
 
 def user_folder(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:

@@ -1,7 +1,7 @@
 """What a plan's limits say: how much of each period is used, when it begins anew, and when it is full at this pace.
 
-Codex writes them into its logs, and Claude Code passes them to its status line. They are stated, never guessed. Imports next to nothing,
-since the status line needs it.
+Codex writes them into its logs, Claude Code passes them to its status line, and answers of both providers have them in their headers.
+They are stated, never guessed. Imports next to nothing, since the status line needs it.
 """
 
 from __future__ import annotations
@@ -11,9 +11,15 @@ from typing import Any, NamedTuple
 
 PERIODS = {"five_hour": 300, "seven_day": 10_080}
 """Minutes of the periods that Claude Code names."""
+UNIFIED = "anthropic-ratelimit-unified"
+"""How the headers of Anthropic's plans begin."""
+CLAIMS = {"5h": "five_hour", "7d": "seven_day"}
+"""Periods of Anthropic's headers, and Claude Code's names of them."""
 LATEST = 32_503_680_000.0
 """Unix seconds of the year 3000: no later time is one."""
 MINUTES_MAX = 366 * 24 * 60
+PERIODS_MAX = 8
+"""Periods that are kept, the shortest ones: no plan has so many."""
 
 
 class LimitPeriod(NamedTuple):
@@ -74,9 +80,50 @@ def limits_of(tool: str, stated: object, time: float | None) -> PlanLimits | Non
     """
     if not isinstance(stated, Mapping) or time is None or not 0 <= time < LATEST:
         return None
-    periods = sorted(period for name, value in stated.items() if (period := _period(name, value)) is not None)
+    found = (period for name, value in stated.items() if (period := _period(name, value)) is not None)
+    periods = sorted(found, key=lambda period: (period.minutes, period.percent, period.resets or 0))[:PERIODS_MAX]
     plan = stated.get("plan_type")
     return PlanLimits(tool, time, plan[:20] if isinstance(plan, str) else "", tuple(periods)) if periods else None
+
+
+def stated_in(headers: Mapping[str, str], time: float) -> tuple[str, dict[str, Any]] | None:
+    """Return what an answer's headers state of a plan: whose it is, and the `rate_limits` object; None if they state nothing.
+
+    Answers to API keys without a plan have no such headers.
+
+    Args:
+        headers: Values by their names in lower case.
+        time: Unix seconds at which they came.
+    """
+    claude = {name: window for claim, name in CLAIMS.items() if (window := _claim(f"{UNIFIED}-{claim}", headers)) is not None}
+    if claude:
+        return "claude_code", claude
+    codex = {name: window for name in ("primary", "secondary") if (window := _window(f"x-codex-{name}", headers, time)) is not None}
+    plan = headers.get("x-codex-plan-type")
+    return ("codex", codex if plan is None else {**codex, "plan_type": plan}) if codex else None
+
+
+def _claim(name: str, headers: Mapping[str, str]) -> dict[str, Any] | None:
+    used = _float(headers.get(f"{name}-utilization"))
+    if headers.get(f"{name}-status") == "rejected":
+        used = max(1.0, used or 0)  # that is what full means
+    return None if used is None else {"used_percentage": round(100 * used, 3), "resets_at": _float(headers.get(f"{name}-reset"))}
+
+
+def _window(name: str, headers: Mapping[str, str], time: float) -> dict[str, Any] | None:
+    used, minutes = (_float(headers.get(f"{name}-{part}")) for part in ("used-percent", "window-minutes"))
+    resets, after = (_float(headers.get(f"{name}-reset-{part}")) for part in ("at", "after-seconds"))
+    if not resets and after is not None:
+        resets = time + after
+    return {"used_percent": used, "window_minutes": minutes, "resets_at": resets} if used is not None and minutes else None
+
+
+def _float(text: str | None) -> float | None:
+    try:
+        number = None if text is None else float(text)
+    except ValueError:
+        return None
+    return number if number is not None and 0 <= number <= LATEST else None
 
 
 def _period(name: object, value: Any) -> LimitPeriod | None:
@@ -85,7 +132,7 @@ def _period(name: object, value: Any) -> LimitPeriod | None:
     minutes = _number(value.get("window_minutes", PERIODS.get(name) if isinstance(name, str) else None), MINUTES_MAX)
     percent = _number(value.get("used_percent", value.get("used_percentage")), 1_000)
     resets = _number(value.get("resets_at", value.get("reset_at")), LATEST)
-    return None if percent is None or not minutes else LimitPeriod(int(minutes), percent, resets)
+    return None if percent is None or minutes is None or minutes < 1 else LimitPeriod(int(minutes), percent, resets)
 
 
 def _number(value: object, most: float) -> float | None:

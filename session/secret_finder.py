@@ -1,4 +1,4 @@
-"""Finds keys and passwords in text, however they are spelled: as they are, escaped for JSON or an address, or in Base64.
+"""Finds keys and passwords in text, however they are spelled: as they are, escaped for JSON, an address or a page, or in Base64.
 
 `secrets_in` is what `--record`, `--warn-secrets` and `redaction.py` share. A span that it returns is one of the text as it was given.
 """
@@ -8,11 +8,15 @@ from __future__ import annotations
 import base64
 import binascii
 import re
+import sys
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-_ESCAPE = re.compile(r'\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|["\\/abfnrtv0])|%[0-9a-fA-F]{2}')
+_ESCAPE = re.compile(
+    r'\\(?:u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|["\\/abfnrtv0])|%[0-9a-fA-F]{2}'
+    r"|&#(?:[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});"
+)
 _NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
 LAYERS = 3
 """Escapes within escapes that are read: JSON in JSON in an address."""
@@ -79,6 +83,8 @@ _PLACEHOLDER = re.compile(
 _IDENTIFIER = re.compile(
     r"[A-Za-z_]\w*(?:\.\w+)+|[A-Z_][A-Z0-9_]*|[a-z]+(?:_[a-z0-9]+)+|(?:[a-z]+(?:-[a-z0-9]+){1,8})|[a-z]+(?:[A-Z][a-z]+)+[0-9]?", re.ASCII
 )
+STEP, LONGEST = 100_000, 25_000
+"""Characters that are searched at once, and those that a bounded pattern may reach beyond them."""
 _DISTINCT = 6
 """Different characters of a value that is no placeholder."""
 
@@ -143,11 +149,12 @@ def _unescaped(layer: Layer) -> Layer:
 
 
 def _character(escape: str) -> str:
-    if escape[0] == "%":
-        return chr(int.from_bytes(bytes.fromhex(escape[1:])))
-    if escape[1] in "ux":
-        return chr(int.from_bytes(bytes.fromhex(escape[2:])))
-    return _NAMED.get(escape[1], escape[1])
+    """Return the one character that an escape stands for."""
+    if escape[1] not in "#uUx" and escape[0] != "%":
+        return _NAMED.get(escape[1], escape[1])
+    is_decimal = escape[0] == "&" and escape[2] not in "xX"
+    code = int(escape.strip("\\%&#uUxX{};"), 10 if is_decimal else 16)
+    return chr(code) if code <= sys.maxunicode else "\N{REPLACEMENT CHARACTER}"
 
 
 def secrets_in(text: str) -> list[Secret]:
@@ -178,15 +185,28 @@ def _spans(text: str) -> Iterator[tuple[int, int, str, str]]:
             if match is not None and _is_varied(match[0]):
                 yield start, end, kind, text[start:end]
             start = text.find(prefix, end)
-    for match in _PEM.finditer(text):
+    for match in _matches(_PEM, text):
         yield *match.span(), "a private key", match[0]
     for pattern, kind in ((_LOGIN, "a password in an address"), (_BEARER, "a bearer token")):
-        for match in pattern.finditer(text):
+        for match in _matches(pattern, text):
             if _is_varied(match["value"]):
                 yield *match.span("value"), kind, match["value"]
-    for match in _NAMED_VALUE.finditer(text):
+    for match in _matches(_NAMED_VALUE, text):
         if _is_value(match):
             yield *match.span("value"), f"a value named {match['name']}", match["value"]
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield what `finditer` does. One search of a long text would keep all other threads waiting, so each is of a part."""
+    at = 0
+    while at < len(text):
+        match = pattern.search(text, at, at + STEP + LONGEST)
+        if match is None or match.start() >= at + STEP:
+            at += STEP
+            continue
+        match = pattern.match(text, match.start()) or match  # it may go on beyond the part
+        yield match
+        at = match.end()
 
 
 def _is_word_start(text: str, index: int) -> bool:
@@ -209,11 +229,11 @@ def _is_value(match: re.Match[str]) -> bool:
 
 
 def _encoded_spans(text: str) -> Iterator[tuple[int, int, str, str]]:
-    for match in _BASIC.finditer(text):
+    for match in _matches(_BASIC, text):
         _, colon, password = (decoded(match["value"]) or "").partition(":")
         if colon:
             yield *match.span("value"), "a login", password
-    for match in _BASE64.finditer(text):
+    for match in _matches(_BASE64, text):
         plain = decoded(match[0])
         if plain is not None and (inner := next(_spans(plain), None)):
             yield *match.span(), f"{inner[2]} in Base64", inner[3]

@@ -15,6 +15,7 @@ import click
 
 from .options import READABLE_FORMATS, CommandOptions, max_tokens_option, strategy_option
 from .output import BadInputError
+from .packages import needs
 
 PROVIDERS = ("anthropic", "openai-responses", "google", "openai")  # those of context_window/repl, which takes long to import
 
@@ -53,6 +54,7 @@ def chat(
     """
     import asyncio
 
+    needs("chat", "the chat", "rich", "prompt_toolkit")
     settings = CommandOptions(model=model, max_tokens=max_tokens, strategy=strategy)
     if log is not None:
         if any(options.values()):

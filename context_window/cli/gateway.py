@@ -123,6 +123,7 @@ def gateway(
         recall=recall,
         recorder=recorder,
         page=not no_page,
+        keeps_limits=not tokens,  # with tokens, they are of other people's plans
         max_cost=None if max_cost is None else Decimal(str(max_cost)),
         spent_today=_spent_today() if max_cost is not None and per == "day" else None,
     )

@@ -77,6 +77,6 @@ def server_class() -> Any:
         try:
             return getattr(import_module(module), name)
         except ModuleNotFoundError as error:
-            if error.name not in {"mcp", module}:
+            if error.name not in {"mcp", "mcp.server", module}:
                 raise
     raise BadInputError(f"the server needs another package: {install_line('mcp')}")

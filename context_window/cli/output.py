@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TextIO
 import click
 
 from ..display.glyphs import glyphs_for
-from ..display.render import Draw, Drawing, screen_width, text_of
+from ..display.render import Draw, ansi_of, text_of
 from ..printable import escaped, printable, printable_lines
 
 PROGRAM = "context-window"
@@ -29,6 +29,8 @@ PIPE_CLOSED = 141
 """Exit code if the reader of the output has gone, as in shells."""
 CLEAR = "\x1b[H\x1b[2J\x1b[3J"
 """Moves to the first cell of the screen and empties the screen and what was scrolled off it."""
+ERASE = "\x1b[2K"
+"""Empties the line."""
 
 
 class BadInputError(click.ClickException):
@@ -91,11 +93,8 @@ def show(draw: Draw) -> None:
     if not wants_colours(sys.stdout):
         say(text_of(draw))
         return
-    from rich.console import Console
-
-    console = Console(file=sys.stdout, force_terminal=True, color_system="standard", no_color=False, width=screen_width(), height=24)
     with tolerate_closed_pipe():
-        console.print(Drawing(draw))
+        click.echo(ansi_of(draw), color=True)  # which an old console of Windows understands, too
 
 
 def say(text: str = "") -> None:
@@ -103,6 +102,12 @@ def say(text: str = "") -> None:
     with tolerate_closed_pipe():
         sys.stdout.write(f"{printable_lines(text)}\n")
         sys.stdout.flush()
+
+
+def draw_over(text: str) -> None:
+    """Print a text on standard error in the place of its last line. Printable texts only, no wider than the terminal."""
+    with contextlib.suppress(OSError, ValueError):
+        click.echo(f"\r{ERASE}{text}", file=sys.stderr, nl=False, color=True)
 
 
 def clear_screen() -> None:

@@ -5,58 +5,74 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import Lock, Timer
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+from ..display.glyphs import glyphs_for
+from ..display.lines import fit
+from ..display.render import screen_width
+from .output import draw_over
 
+if TYPE_CHECKING:
     from session.session import Session
 
     from ..manager import ContextWindowManager
 
 PATIENCE = 1.0
 """Seconds before the bar appears."""
-
+PACE = 0.1
+"""Seconds between two drawings of it."""
+LENGTH = 40
+"""Columns of a whole bar."""
 
 _SHOWN: list[str] = []
 """The work that has a bar now."""
 
 
 class _Bar:
-    """A bar that appears late. rich draws it in a thread of its own, so that it moves while we count."""
+    """A bar that appears late. A thread of its own draws it, so that it moves while we count."""
 
     def __init__(self, description: str, total: int | None) -> None:
         self._description = description
         self._total = total
         self._completed = 0
-        self._lock = Lock()
-        self._is_over = False
-        self._bar: tuple[Progress, TaskID] | None = None
-
-    def appear(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-        with self._lock:
-            if self._is_over:
-                return
-            columns = (TextColumn("{task.description}", markup=False), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-            progress = Progress(*columns, console=Console(file=sys.stderr), transient=True)
-            self._bar = progress, progress.add_task(self._description, total=self._total, completed=self._completed)
-            progress.start()
+        self._begun = monotonic()
+        self._over = Event()
+        self._drawing = Thread(target=self._draw, daemon=True)
+        self._drawing.start()
 
     def advance(self, amount: int) -> None:
         self._completed += amount
-        if self._bar is not None:
-            progress, task = self._bar
-            progress.update(task, completed=self._completed)
 
     def vanish(self) -> None:
-        with self._lock:
-            self._is_over = True
-            if self._bar is not None:
-                self._bar[0].stop()
+        self._over.set()
+        self._drawing.join()
+
+    def _draw(self) -> None:
+        if self._over.wait(PATIENCE):
+            return
+        while True:
+            draw_over(self._line())
+            if self._over.wait(PACE):
+                break
+        draw_over("")
+
+    def _line(self) -> str:
+        """Return what is drawn: the work, and if its amount is known how much is done and the time left."""
+        glyphs, width, spent = glyphs_for(sys.stderr.encoding), screen_width() - 1, monotonic() - self._begun
+        if not self._total:
+            return fit(f"{self._description} {_minutes(spent)}", width, glyphs)
+        done = min(1.0, self._completed / self._total)
+        left = _minutes(spent / done - spent) if done else "-:--"
+        end = f" {done:4.0%} {left}"
+        length = min(LENGTH, width // 3)
+        name = fit(self._description, max(1, width - length - len(end) - 1), glyphs)
+        return fit(f"{name} {(glyphs.block * int(done * length)).ljust(length)}{end}", width, glyphs)
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 @contextmanager
@@ -76,14 +92,10 @@ def progress_bar(description: str, total: int | None = None) -> Iterator[Callabl
         return
     _SHOWN.append(description)
     bar = _Bar(description, total)
-    timer = Timer(PATIENCE, bar.appear)
-    timer.daemon = True
-    timer.start()
     try:
         yield bar.advance
     finally:
         _SHOWN.clear()
-        timer.cancel()
         bar.vanish()
 
 

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from ..printable import printable
 from .options import CommandOptions, max_tokens_option, session_option
 from .output import BadInputError, say, say_aside
+from .packages import needs
 from .safe_write import STDOUT, Target, output_options
 from .spend import chosen, complain_of_faults, filter_options
 from .spend_reading import read_logs
@@ -48,6 +49,7 @@ def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: b
 
     OUT is readable only by its owner. An existing file is replaced only with --force.
     """
+    needs("pages", "a report", "jinja2")
     is_session = len(paths) == 1 and (paths[0] == "-" or Path(paths[0]).expanduser().is_file())
     _refuse(context, OF_ALL if is_session else OF_ONE, "are for several logs" if is_session else "are for one log")
     target = Target(out, paths, force=force)

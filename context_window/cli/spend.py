@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
 from functools import reduce
@@ -18,7 +19,7 @@ from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
 from .spend_reasons import show_reasons
-from .spend_tables import about, csv_of, none_passes, repeats
+from .spend_tables import about, csv_of, none_passes, pace_notes, repeats
 from .spend_within import Within, dicts, within_window
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ def spend(
 
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
-    Copilot CLI, Gemini CLI, opencode, pi, Cline, Roo Code and Kilo Code are found where these tools write them. PERIOD is today,
-    yesterday, week or month.
+    Copilot CLI, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, opencode, pi, Cline, Roo Code and Kilo Code are found where
+    these tools write them, and aider's history of this folder. PERIOD is today, yesterday, week or month.
     """
     from ..spend import parquet_of
 
@@ -179,20 +180,24 @@ def _show_sums(
     """Show the sums of tokens and money."""
     from ..spend import SpendRow, leading, spend_by
     from ..spend.limits import stated_limits
-    from ..spend.tables import price_notes
+    from ..spend.pace import block_paces
+    from ..spend.tables import BLOCK, price_notes
 
     rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
     total = reduce(SpendRow.plus, rows, SpendRow("total"))
     rows = leading(rows, top)
     within = None if window is None else within_window(window, grouping, requests, rows, zone)
+    paces = list(block_paces(requests, time.time())) if grouping == BLOCK else []
     if as_json:
         limits = [each.to_dict() for each in stated_limits(ledger.limits)]
         values = {"by": grouping, "rows": dicts(rows, within), "total": dicts([total], within)[0]}
-        say_values(values | about(ledger) | {"limits": limits})
+        going_on = {"going_on": [pace.to_dict() for pace in paces]} if grouping == BLOCK else {}
+        say_values(values | about(ledger) | {"limits": limits} | going_on)
     elif as_csv:
         say(csv_of(dicts(rows, within), SpendRow("").to_dict()))
     elif ledger.logs:
-        _show(grouping, rows, total, ledger, [*(() if within is None else [within.note]), *price_notes(requests)], within)
+        notes = [*pace_notes(paces, zone), *(() if within is None else [within.note]), *price_notes(requests)]
+        _show(grouping, rows, total, ledger, notes, within)
 
 
 def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:

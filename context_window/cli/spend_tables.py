@@ -5,12 +5,16 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..printable import printable
 
 if TYPE_CHECKING:
+    from datetime import tzinfo
+
     from ..spend import Ledger
+    from ..spend.pace import BlockPace
 
 FORMULAS = ("=", "+", "-", "@")
 
@@ -42,6 +46,22 @@ def none_passes(ledger: Ledger, passed: int) -> Iterator[str]:
     if ledger.requests and not passed:
         count = "1 request was" if len(ledger.requests) == 1 else f"{len(ledger.requests):,} requests were"
         yield f"{count} read; none passes the filters."
+
+
+def pace_notes(paces: Iterable[BlockPace], zone: tzinfo | None) -> Iterator[str]:
+    """Yield a sentence for each block that is going on: its pace, and what it comes to.
+
+    Args:
+        paces: The blocks.
+        zone: The time zone of its end. Default: the machine's.
+    """
+    for pace in paces:
+        begun, end = (f"{datetime.fromtimestamp(time, zone):%H:%M}" for time in (pace.begins, pace.ends))
+        rate, dollars = (f" and ${amount:,.2f}" if amount is not None else "" for amount in (pace.cost_per_hour, pace.cost_at_end))
+        yield (
+            f"{pace.row.name} since {begun}: {pace.tokens_per_hour:,} tokens{rate} an hour; "
+            f"at this pace {pace.tokens_at_end:,} tokens{dollars} when the block ends at {end}."
+        )
 
 
 def repeats(ledger: Ledger) -> Iterator[str]:

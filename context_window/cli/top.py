@@ -7,10 +7,9 @@ from pathlib import Path
 
 import click
 
-from session.extras import install_line
-
 from .newest import complete_path
 from .output import BadInputError
+from .packages import needs
 
 EPILOG = """\b
 Keys: arrows or the mouse move, Enter opens, Esc goes back, / filters, s sorts, q quits.
@@ -48,13 +47,10 @@ def top(paths: tuple[str, ...]) -> None:
         raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise BadInputError("top needs a terminal; `context-window spend` prints the same figures, `timeline` those of one session")
-    try:
-        from ..top.app import Top
-        from ..top.library import Library
-    except ModuleNotFoundError as error:
-        if (error.name or "").partition(".")[0] != "textual":
-            raise
-        raise BadInputError(f"the browser needs another package: {install_line('top')}") from None
+    needs("top", "the browser", "textual", "rich")
+    from ..top.app import Top
+    from ..top.library import Library
+
     try:
         cache = cache_file()
     except RuntimeError as error:  # the user's home is unknown

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from threading import Lock
+from time import monotonic
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -155,7 +156,7 @@ class Compactor:
         """Run one attempt and emit its event. Return the appended summary and the error; both None if nothing is due."""
         import asyncio
 
-        state = self._state_of(session)
+        state, begun = self._state_of(session), monotonic()
         reports: list[Usage] = []
         if not state.writing_lock.acquire(blocking=False):
             return None, CompactionError("another call is writing a summary of this session")
@@ -175,7 +176,8 @@ class Compactor:
                 event, failure = CompactionFailed(session.id, plan.total, plan.limits.budget, error.why), error
         finally:
             state.writing_lock.release()
-        emit([replace(event, usage=sum_usage(reports))], self._on_event, self._active.current.budget.model)
+        event = replace(event, usage=sum_usage(reports), seconds=monotonic() - begun)
+        emit([event], self._on_event, self._active.current.budget.model)
         return summary, failure
 
     async def _write_and_append(

@@ -74,7 +74,12 @@ claude_high_pages = PageRule(2_750, image=1_580, text=375)
 
 openai_pages = PageRule(1_500, image=215, text=260, audio=10)
 """OpenAI's models too get a page's text and its image (https://developers.openai.com/api/docs/guides/file-inputs). To GPT-5.3, Chat
-Completions charges 213 to 216 for the image (4 records of 2 files), and Responses some 30 (4 records): it is too high for Responses."""
+Completions charges 213 to 216 for the image (4 records of 2 files)."""
+
+openai_read_4 = PageRule(1_000, image=32, text=260, audio=10)
+openai_read_5 = PageRule(1_000, image=10, text=260, audio=10)
+"""In Responses, models before GPT-5.6 get the pages in low detail unless the request asks for more
+(https://developers.openai.com/api/docs/guides/file-inputs), which costs little: 32 for GPT-4o, 10 for GPT-5.4 (1 file each)."""
 
 openai_detailed_pages = PageRule(2_000, image=1_000, text=260, audio=10)
 """From GPT-5.4 on: 993 for the image in Chat Completions (1 record)."""

@@ -6,6 +6,7 @@ Fitted on two thirds of recorded requests whose tokens the provider reported; th
 
 from __future__ import annotations
 
+from base64 import b64decode
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Literal, TypeAlias
@@ -17,9 +18,10 @@ from .ctok_counter import CtokCounter
 from .gemini_tools import GeminiForm
 from .images import ClaudeRule, ImageRule, claude_high_tokens
 from .images_gemini import GeminiRule, GeminiTileRule
-from .images_openai import PatchRule, TileRule
+from .images_openai import OPENAI_4_PRICES, OPENAI_4_TILES, BlindRule, PatchRule, TileRule
 from .tiktoken_counter import TiktokenCounter
 
+SealedCalls: TypeAlias = Literal["", "gemini 3", "gemini 2.5", "vertex 2.5"]
 ToolForm: TypeAlias = Literal["json", "functions", "typescript"] | GeminiForm
 
 
@@ -39,11 +41,12 @@ class Framing:
         file: Added to a document that the model sees as text, besides the text and its title.
         loaded_tool: Added to an output for each tool that it loads by name (`extra["loaded_tools"]`): its definition, which is in no log.
         signature: Tokens for each character of the signature of thinking that is not shown: it was thought all the same.
-        sealed_calls: True if the signature that a call carries is charged.
+        sealed_calls: Whose rule says what the signature of a call costs (`signature_tokens`); empty if it is free.
         tools: Added to a request with tools, besides their definitions, unless the model has a figure of its own.
         tool: Added to each tool definition.
         deferred_tools: Added to a request with tools that are deferred for a search, besides those that were found.
         nested_tools: Added to a request with tools in the form of Chat Completions (`{"function": {…}}`).
+        named_tool: Added to such a request that must call a certain tool.
         tool_form: Form in which the model sees definitions: their JSON, functions as Claude sees them (`anthropic_options.py`),
             TypeScript types (`typescript_tools.py`), or a form of Gemini's (`gemini_tools.py`).
         schema: Added to a request for an answer with a schema, besides the schema.
@@ -62,11 +65,12 @@ class Framing:
     file: int = 0
     loaded_tool: int = 0
     signature: Fraction = Fraction(3, 16)
-    sealed_calls: bool = False
+    sealed_calls: SealedCalls = ""
     tools: int = 0
     tool: int = 0
     deferred_tools: int = 0
     nested_tools: int = 0
+    named_tool: int = 0
     tool_form: ToolForm = "json"
     schema: int = 0
     chat_schema: int = 0
@@ -77,9 +81,12 @@ class Framing:
 PLAIN = Framing()
 """The estimate's own figures, for unknown providers and users' own counters."""
 
-OPENAI_4 = Framing(request=3, call=8, output=6, file=20, tools=1, tool_form="typescript", schema=-4, chat_schema=8)
-"""GPT-4o, 4.1 and their small versions. Messages are exact: a message costs its text plus 4, a request 3 (25 records). Tools, calls and
-outputs are fitted on 66 records. Median error of all 131 records below 1,000 tokens: 21 before, 3 after."""
+OPENAI_4 = Framing(
+    request=3, call=8, output=6, file=20, tools=-3, nested_tools=4, named_tool=13, tool_form="typescript", schema=-4, chat_schema=8
+)
+"""GPT-3.5, 4, 4o, 4.1 and their small versions. Messages are exact: a message costs its text plus 4, a request 3 (25 records). Tools,
+calls and outputs are fitted on 66 records. Responses charges 4 less for tools than Chat Completions (30 records); there, a request that
+must call a certain tool costs 12 to 15 more (10 records)."""
 
 OPENAI_5 = Framing(
     request=2, answer=6, call=11, output=9, file=26, tools=3, nested_tools=81, tool_form="typescript", schema=-4, chat_schema=8
@@ -124,17 +131,24 @@ recorded requests with 16 of them, 1,054 on average; two held-out requests cost 
 GEMINI_TEXTS = Framing(system=0, message=0, answer=0, call=0, output=0, tool_form="strings")
 """Vertex AI, and the Gemini API before 2.5. Exact for 20 of 24 records, within 5 tokens for the others."""
 
-GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, tool_form="declarations")
-"""Gemini 2.5: messages from 18 records, of which 15 are exact. Declarations are exact if their schema is a JSON schema (4 records), and
-4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free."""
+GEMINI_TEXTS_2 = replace(GEMINI_TEXTS, sealed_calls="vertex 2.5")
+"""Gemini 2.5 on Vertex AI, which charges for the thinking behind a call (5 of 6 records)."""
 
-GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_calls=True, tools=2, tool_form="escaped")
+GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, sealed_calls="gemini 2.5", tool_form="declarations")
+"""Gemini 2.5: messages from 18 records, of which 15 are exact. Declarations are exact if their schema is a JSON schema (4 records), and
+4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free unless they
+were streamed (`signature_tokens`)."""
+
+GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_calls="gemini 3", tools=2, tool_form="escaped")
 """Gemini from 3 on, from 42 records. Declarations are within 4 tokens (10 records without calls). What a call and its output cost depends
 on the signature (`signature_tokens`): of 27 records with calls, half are within 2.2 %."""
 
-OPENAI_4_TILES = frozenset({(85, 170), (2833, 5667)})
-OPENAI_4_PATCHES = frozenset({Fraction("1.62"), Fraction("2.46")})
-"""Image prices by which OpenAI's models before GPT-5, other than the o series, are recognized."""
+OPENAI_O = replace(OPENAI_5, nested_tools=0)
+"""The o series, to which Chat Completions adds nothing about tools (2 records)."""
+
+
+O_BASE, O_PRICE = 75, Fraction("1.72")
+"""Image prices by which the o series is recognized."""
 
 
 def framing_of(counter: TokenCounter) -> Framing:
@@ -147,26 +161,59 @@ def framing_of(counter: TokenCounter) -> Framing:
     return PLAIN
 
 
-def signature_tokens(signature: str) -> int:
-    """Return the tokens of the thought signature of a call to Gemini 3: 17 per 80 characters above 150.
+def signature_tokens(signature: str, rule: SealedCalls = "gemini 3") -> int:
+    """Return the tokens of the thought signature of a call.
 
-    Fitted on 25 records, with signatures from 208 to 12,732 characters. Vertex AI charges nothing for its signatures (11 records).
-    The first letter tells the two apart: the Gemini API wraps a signature once more, in field 2 of a message, and 0x12 begins with E
-    in base64. A signature that begins otherwise is Vertex AI's, or a dummy for a missing one.
+    Gemini 2.5: a signature is a protocol buffer with a field for each chunk in which it was streamed, and a chunk holds the thinking, 4
+    bytes a token, behind 33 bytes. The Gemini API charges for it only if there are several chunks (6 records; with one chunk, 30 records
+    are free), Vertex AI always (5 records).
+
+    Gemini 3: 17 per 80 characters above 150. Fitted on 25 records, with signatures from 208 to 12,732 characters. Vertex AI charges nothing
+    for its signatures (11 records). The first letter tells the two apart: the Gemini API wraps a signature once more, in field 2 of a
+    message, and 0x12 begins with E in base64. A signature that begins otherwise is Vertex AI's, or a dummy for a missing one.
     """
-    return max(0, len(signature) - 150) * 17 // 80 if signature.startswith("E") else 0
+    match rule:
+        case "gemini 3":
+            return max(0, len(signature) - 150) * 17 // 80 if signature.startswith("E") else 0
+        case "gemini 2.5" | "vertex 2.5":
+            chunks = _chunk_lengths(signature)
+            return sum(max(0, length - 33) for length in chunks) // 4 if rule == "vertex 2.5" or len(chunks) > 1 else 0
+        case _:
+            return 0
+
+
+def _chunk_lengths(signature: str) -> list[int]:
+    """Return the length of each field 1 of a signature, in bytes; none if it is something else."""
+    try:
+        data = b64decode(signature.translate({45: 43, 95: 47}) + "=" * (-len(signature) % 4))
+    except ValueError:
+        return []
+    lengths, at = [], 0
+    while at < len(data):
+        length = shift = 0
+        if data[at] != 0x0A:
+            return []
+        for byte in data[at + 1 : at + 6]:
+            at, length, shift = at + 1, length | (byte & 127) << shift, shift + 7
+            if byte < 128:
+                break
+        lengths.append(min(length, len(data)))
+        at += 1 + length
+    return lengths
 
 
 def _framing_of_rule(rule: ImageRule) -> Framing:
     match rule:
         case ClaudeRule():
             return CLAUDE_HIGH if rule == claude_high_tokens else CLAUDE
+        case BlindRule():
+            return OPENAI_O if rule.reasons else OPENAI_4
         case TileRule():
-            return OPENAI_4 if (rule.base, rule.tile) in OPENAI_4_TILES else OPENAI_5
+            return OPENAI_4 if (rule.base, rule.tile) in OPENAI_4_TILES else OPENAI_O if rule.base == O_BASE else OPENAI_5
         case PatchRule():
-            return OPENAI_4 if rule.price in OPENAI_4_PATCHES else OPENAI_5
+            return OPENAI_4 if rule.price in OPENAI_4_PRICES else OPENAI_O if rule.price == O_PRICE else OPENAI_5
         case GeminiTileRule() | GeminiRule() if rule.texts_only:
-            return GEMINI_TEXTS
+            return GEMINI_TEXTS_2 if isinstance(rule, GeminiTileRule) and rule.seals_calls else GEMINI_TEXTS
         case GeminiTileRule():
             return GEMINI_2
         case GeminiRule():

@@ -48,7 +48,10 @@ def declaration_texts(declarations: Iterable[Mapping[str, Any]], form: GeminiFor
         described = {"description": description} if isinstance(description, str) else {}
         parameters = schema_of(declaration)
         schema = _Expansion(parameters).written(parameters)
-        details = {**described, "parameters": schema} if schema else described
+        answer = response_schema_of(declaration)
+        key = "responseJsonSchema" if form == "declarations" else "response"
+        response = {key: _Expansion(answer).written(answer)} if answer.get("properties") else {}
+        details = {**described, **({"parameters": schema} if schema else {}), **response}
         match form:
             case "declarations":
                 yield _json({"name": name, **details})
@@ -58,6 +61,15 @@ def declaration_texts(declarations: Iterable[Mapping[str, Any]], form: GeminiFor
                 yield name
                 yield from described.values()
                 yield from _schema_strings(schema)
+                yield from _schema_strings(response.get(key))
+
+
+def response_schema_of(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the schema of the function's result; empty if it has none. Only those with properties are charged (8 records)."""
+    for key in ("response", "responseJsonSchema", "response_json_schema"):
+        if isinstance(schema := declaration.get(key), Mapping):
+            return schema
+    return {}
 
 
 class _Expansion:

@@ -13,7 +13,7 @@ from session.extras import install_line
 from ..errors import ArgumentError
 from .images import ImageRule, estimated_image_tokens
 from .tiktoken_counter import TiktokenCounter
-from .vocabulary import O200K, o200k, token_ranks
+from .vocabulary import O200K, WEIGHTS, o200k, token_ranks
 
 
 class GigatokenCounter(TiktokenCounter):
@@ -25,16 +25,17 @@ class GigatokenCounter(TiktokenCounter):
     Counters with the same values are equal.
     """
 
-    def __init__(self, image_rule: ImageRule = estimated_image_tokens, ratio: Fraction = Fraction(1)) -> None:
+    def __init__(self, image_rule: ImageRule = estimated_image_tokens, ratio: Fraction = Fraction(1), encoding: str = O200K) -> None:
         """
         Args:
             image_rule: Returns the tokens of an image.
             ratio: The model's tokens per token of the vocabulary.
+            encoding: o200k_base, or one of those that weigh its tokens.
 
         Raises:
             ArgumentError: The ratio is not above 0, or `gigatoken` is not installed.
         """
-        super().__init__(image_rule, ratio)
+        super().__init__(image_rule, ratio, encoding)
         if not has_gigatoken():
             raise ArgumentError("token_counter", "gigatoken", f"is not installed; {install_line('fast')}")
         self.name = self.name.replace("tiktoken", "gigatoken")
@@ -50,17 +51,14 @@ class GigatokenCounter(TiktokenCounter):
         from .select import select_counter
 
         counter = select_counter(None, describe_model(model)).counter
-        if type(counter) is not TiktokenCounter or counter.vocabulary != O200K:
+        if type(counter) is not TiktokenCounter or counter.vocabulary not in (O200K, *WEIGHTS):
             raise ArgumentError("model", model, f"is counted with {counter.name}; leave out the counter")
-        return cls(counter.image_rule, counter.ratio)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.image_rule, self.ratio)
+        return cls(counter.image_rule, counter.ratio, counter.vocabulary)
 
     def _tokens(self, text: str) -> int:
         if text.isascii() or not any(map(_is_unknown, set(text))):
-            return len(_encoder()(text))
-        return len(o200k().encode_ordinary(text))
+            return self._weighed(_encoder()(text))
+        return self._weighed(o200k().encode_ordinary(text))
 
 
 def has_gigatoken() -> bool:

@@ -38,10 +38,12 @@ class GeminiTileRule:
     Attributes:
         has_tiles: False if every image is one tile.
         texts_only: True if a request costs its texts and media, and nothing around them, as before 2.5 and on Vertex AI.
+        seals_calls: True if the thinking behind calls costs, too, as with 2.5 on Vertex AI.
     """
 
     has_tiles: bool = True
     texts_only: bool = False
+    seals_calls: bool = False
 
     @property
     def name(self) -> str:

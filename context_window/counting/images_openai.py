@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 
+from session.estimate import IMAGE_TOKENS
 from session.parts import Detail, Image
 
-from .documents import DocumentRule, openai_detailed_pages, openai_pages
+from .documents import DocumentRule, openai_detailed_pages, openai_pages, openai_read_4, openai_read_5
 
 PATCH = 32
 TILE = 512
@@ -51,6 +52,31 @@ class ResizeLimits:
         return LARGE_IMAGE if self.side is None else min(LARGE_IMAGE, _covering(self.side, PATCH) ** 2)
 
 
+OPENAI_4_TILES = frozenset({(85, 170), (2833, 5667)})
+OPENAI_4_PRICES = frozenset({Fraction("1.62"), Fraction("2.46")})
+"""Prices by which the models before GPT-5, other than the o series, are recognized."""
+
+_UNSCALED = ResizeLimits(side=65_535)
+"""Limits of models that get images, and so the pages of a PDF, in high detail unless asked otherwise: GPT-5.6 and later."""
+
+
+@dataclass(frozen=True, slots=True)
+class BlindRule:
+    """Tokens of an image that the model cannot see: an estimate of the note in its place.
+
+    Attributes:
+        reasons: True for the o series.
+    """
+
+    reasons: bool = False
+    name = "estimate"
+    documents = openai_pages
+
+    def __call__(self, image: Image) -> int:  # noqa: ARG002 - the protocol of image rules
+        """Return the tokens of the image."""
+        return IMAGE_TOKENS
+
+
 @dataclass(frozen=True, slots=True)
 class PatchRule:
     """Tokens of an image: its number of patches times the model's price of a patch, rounded up.
@@ -61,6 +87,7 @@ class PatchRule:
         high: Limits for `detail="high"`.
         original: Limits for `detail="original"`. Models that do not know it treat it as `high`.
         default: Limits for `detail="auto"` and for images without a detail.
+        on_responses: True if the Responses API serves the model, and not Chat Completions.
     """
 
     price: Fraction
@@ -68,6 +95,7 @@ class PatchRule:
     high: ResizeLimits
     original: ResizeLimits
     default: ResizeLimits
+    on_responses: bool = False
 
     @property
     def name(self) -> str:
@@ -77,6 +105,8 @@ class PatchRule:
     @property
     def documents(self) -> DocumentRule:
         """The same provider's rule for documents."""
+        if self.on_responses and self.default != _UNSCALED:
+            return openai_read_4 if self.price in OPENAI_4_PRICES else openai_read_5
         return openai_pages if self.low == self.high else openai_detailed_pages
 
     def __call__(self, image: Image) -> int:
@@ -107,10 +137,12 @@ class TileRule:
     Attributes:
         base: Tokens of every image.
         tile: Tokens per tile.
+        on_responses: True if the Responses API serves the model, and not Chat Completions.
     """
 
     base: int
     tile: int
+    on_responses: bool = False
 
     @property
     def name(self) -> str:
@@ -120,6 +152,8 @@ class TileRule:
     @property
     def documents(self) -> DocumentRule:
         """The same provider's rule for documents."""
+        if self.on_responses:
+            return openai_read_4 if (self.base, self.tile) in OPENAI_4_TILES else openai_read_5
         return openai_pages
 
     def __call__(self, image: Image) -> int:

@@ -312,7 +312,7 @@ class Measurer:
         framing = self._framing
         tokens = framing.call + self.counter.count_text(call.name) + self._argument_tokens(arguments)
         if framing.sealed_calls and isinstance(signature := call.metadata.get("thought_signature"), str):
-            tokens += signature_tokens(signature)
+            tokens += signature_tokens(signature, framing.sealed_calls)
         return tokens
 
     def _argument_tokens(self, arguments: str) -> int:

@@ -153,7 +153,10 @@ def _tool_tokens(counter: TokenCounter, framing: Framing, texts: list[str], mode
         return _definition_tokens(counter, framing, texts)
     preamble = tools_preamble(model) if model is not None else None
     introduction = framing.tools if preamble is None else preamble_tokens(counter, preamble, options)
-    nested = framing.nested_tools if any("function" in json.loads(text) for text in texts) else 0
+    nested = 0
+    if any("function" in json.loads(text) for text in texts):
+        choice = options.get("tool_choice")
+        nested = framing.nested_tools + (framing.named_tool if isinstance(choice, Mapping) and "function" in choice else 0)
     return introduction + nested + _definition_tokens(counter, framing, texts)
 
 

@@ -3,7 +3,7 @@
 1. the counter that the caller passed;
 2. `ctok`, for Claude models, if it is installed (`pip install 'context-window[claude]'`, Python 3.12 or later);
 3. tiktoken. OpenAI models before 4o use their own vocabulary if tiktoken has it in its cache. All other models use o200k, which
-   ships with the package: Gemini with the text split as Gemini splits it, Claude times the token ratio of the model's generation;
+   ships with the package: Gemini with the text split as Gemini splits it, Claude with a weight for each token (`claude_weights.py`);
 4. four characters per token, if tiktoken cannot be loaded. The installation is broken then.
 
 If a package is installed but does not work, the statistics, the displays and an event report it.
@@ -11,6 +11,7 @@ If a package is installed but does not work, the statistics, the displays and an
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import NamedTuple
 
 from ..errors import ArgumentError, ContextWindowError
@@ -19,10 +20,13 @@ from .counter import AnyCounter, CallableCounter, CharacterCounter, CheckedCount
 from .ctok_counter import CtokCounter, ctok_counter, has_ctok
 from .gigatoken_counter import GigatokenCounter
 from .tiktoken_counter import TiktokenCounter, default_counter
-from .vocabulary import GEMINI, O200K, OLDER
+from .vocabulary import CLAUDE, CLAUDE_HIGH, GEMINI, O200K, OLDER
 
 CTOK_VERSIONS = {7: "3.0", 11: "4.7", 6: "4.8"}
 """Generation of Claude's tokenizer by the tokens of a request's frame: each generation has a frame of its own."""
+
+STANDARD_RATIO = Fraction("1.17")
+"""Claude's tokens per token of o200k up to 4.6; later models have more."""
 
 UNKNOWN_ERROR = 0.15
 """Usual error of o200k for unknown models: the same as for known models that are neither Claude's nor OpenAI's."""
@@ -82,13 +86,15 @@ def _tiktoken_counter(model: ModelFacts | None) -> tuple[TiktokenCounter, float]
     if model is None:
         return default_counter(), UNKNOWN_ERROR
     try:
-        return default_counter(model.image_rule, model.token_ratio, _vocabulary_of(model)), model.expected_error
+        return default_counter(model.image_rule, Fraction(1), _vocabulary_of(model)), model.expected_error
     except ArgumentError:  # an older vocabulary that is not in tiktoken's cache
-        return default_counter(model.image_rule, model.token_ratio), max(model.expected_error, STAND_IN_ERROR)
+        return default_counter(model.image_rule), max(model.expected_error, STAND_IN_ERROR)
 
 
 def _vocabulary_of(model: ModelFacts) -> str:
-    """Return the vocabulary of an OpenAI model or the stand-in for Gemini's, and o200k for any other model."""
+    """Return the vocabulary of an OpenAI model or the stand-in for Gemini's or Claude's, and o200k for any other model."""
+    if model.family == "claude":
+        return CLAUDE_HIGH if model.token_ratio > STANDARD_RATIO else CLAUDE
     if model.family != "openai":
         return GEMINI if model.family == "google" else O200K
     from tiktoken.model import encoding_name_for_model

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
 from typing import Any
@@ -9,9 +10,10 @@ from typing import Any
 from session.parts import Part
 
 from ..errors import ArgumentError
+from .claude_weights import UNIT
 from .counter import count_by_rule
 from .images import ImageRule, estimated_image_tokens
-from .vocabulary import O200K, load
+from .vocabulary import O200K, load, weights_of
 
 PIECE = 200_000
 """Characters passed to tiktoken at once. Its regex engine panics on runs of white space near a million characters."""
@@ -32,8 +34,8 @@ class TiktokenCounter:
         Args:
             image_rule: Returns the tokens of an image.
             ratio: The model's tokens per token of the vocabulary. Counts are rounded up, so that only an empty text costs 0.
-            encoding: The vocabulary: o200k_base, or o200k_gemini, which splits text as Gemini does; or cl100k_base, p50k_base or
-                r50k_base, if tiktoken has it in its cache. Nothing is downloaded.
+            encoding: The vocabulary: o200k_base; o200k_gemini, which splits text as Gemini does; o200k_claude_3 or o200k_claude_4.7, which
+                weigh each token; or cl100k_base, p50k_base or r50k_base, if tiktoken has it in its cache. Nothing is downloaded.
 
         Raises:
             ArgumentError: The ratio is not above 0, or the vocabulary is not available.
@@ -47,6 +49,7 @@ class TiktokenCounter:
         self._is_plain = ratio == 1  # comparing a fraction takes a microsecond
         self.vocabulary = encoding
         self._encoding = load(encoding)
+        self._weights = weights_of(encoding)
         self._count_short = lru_cache(maxsize=4096)(self._count)
 
     def count_text(self, text: str) -> int:
@@ -71,11 +74,16 @@ class TiktokenCounter:
 
     def _count(self, text: str) -> int:
         tokens = self._tokens(text) if len(text) <= PIECE else sum(map(self._tokens, pieces(text)))
+        if self._weights is not None:
+            tokens = -(-tokens // UNIT)
         return tokens if self._is_plain else -(-tokens * self.ratio.numerator // self.ratio.denominator)
 
     def _tokens(self, text: str) -> int:
-        """Return the vocabulary's tokens of a text of at most `PIECE` characters."""
-        return len(self._encoding.encode_ordinary(text))
+        """Return the vocabulary's tokens of a text of at most `PIECE` characters, or their weight if they have one."""
+        return self._weighed(self._encoding.encode_ordinary(text))
+
+    def _weighed(self, tokens: Sequence[int]) -> int:
+        return len(tokens) if self._weights is None else sum(map(self._weights.__getitem__, tokens))
 
 
 def default_counter(

@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from ..errors import ArgumentError, ContextWindowError
+from .claude_weights import CLAUDE_3, CLAUDE_4_7, TokenWeights
 
 if TYPE_CHECKING:
     import tiktoken
@@ -24,6 +25,9 @@ FILE = "o200k_base.tokens"
 SHA256 = "2389893ec9091bbd4f21a3a65be87b3e5eeeab662157f16c65d7706b4c892338"
 O200K = "o200k_base"
 GEMINI = "o200k_gemini"
+CLAUDE, CLAUDE_HIGH = "o200k_claude_3", "o200k_claude_4.7"
+"""o200k with a weight for each token (`claude_weights.py`), as it stands in for Claude's vocabularies: to 4.6, and from 4.7 on."""
+WEIGHTS = {CLAUDE: CLAUDE_3, CLAUDE_HIGH: CLAUDE_4_7}
 OLDER = ("cl100k_base", "p50k_base", "r50k_base")
 """Vocabularies of OpenAI's models before 4o."""
 
@@ -64,10 +68,16 @@ def load(name: str) -> tiktoken.Encoding:
         ContextWindowError: The package's own vocabulary is missing or damaged.
         ImportError: tiktoken's compiled part cannot be imported.
     """
-    if name not in {O200K, GEMINI, *OLDER}:
-        raise ArgumentError("encoding", name, f"is unknown; pass one of {', '.join((O200K, GEMINI, *OLDER))}")
+    if name not in {O200K, GEMINI, *WEIGHTS, *OLDER}:
+        raise ArgumentError("encoding", name, f"is unknown; pass one of {', '.join((O200K, GEMINI, *WEIGHTS, *OLDER))}")
     with _loading:  # `cache` alone would let two threads load it at the same time
-        return _loaded(name)
+        return _loaded(O200K if name in WEIGHTS else name)
+
+
+@cache
+def weights_of(name: str) -> TokenWeights | None:
+    """Return the weights of the tokens; None if each of this vocabulary counts as one."""
+    return TokenWeights(WEIGHTS[name], load(name).decode_single_token_bytes) if name in WEIGHTS else None
 
 
 @cache

@@ -12,8 +12,10 @@ from ..spend.limits import most_used_by
 
 OLD = 900
 """Seconds after which the time of a figure is said."""
-WORTH_NAMING = 0.5
-"""A project is named that used this part of a period."""
+SESSION_WORTH_NAMING, PROJECT_WORTH_NAMING = 0.25, 0.5
+"""Parts of a period from which the session, or else the project, is named that used it."""
+WEEK = 518_400
+"""Seconds within which a day of the week says which day it is."""
 NAMES = {"claude_code": "Claude Code", "codex": "Codex"}
 
 
@@ -41,14 +43,25 @@ def _prospect(plan: PlanLimits, period: LimitPeriod, requests: Sequence[Request]
     if period.resets <= now:
         return f"{said}, reset since"
     full, reset = period.full_at(plan.time), _clock(period.resets, now, zone)
-    text = f"{said}, resets {reset}, not full before" if full is None else f"{said}, full {_clock(full, now, zone)}, resets {reset}"
-    project, part = most_used_by(plan, period, requests) or ("", 0.0)
-    folder = project.replace("\\", "/").rstrip("/").rpartition("/")[2] or project
-    return f"{text}; {part:.0%} of it in {folder}" if part >= WORTH_NAMING else text
+    text = f"{said}, resets {reset}" if full is None else f"{said}, full {_clock(full, now, zone)}, resets {reset}"
+    for use in most_used_by(plan, period, requests):
+        if use.part >= (PROJECT_WORTH_NAMING if use.begun is None else SESSION_WORTH_NAMING):
+            folder = use.project.replace("\\", "/").rstrip("/").rpartition("/")[2] or use.project
+            day = "" if use.begun is None else f", session of {_day(use.begun, now, zone)}"
+            return f"{text}; {use.part:.0%} in {folder}{day}"
+    return text
 
 
 def _length(minutes: int) -> str:
     return f"{minutes // 1_440} days" if minutes % 1_440 == 0 else f"{minutes / 60:g} hours"
+
+
+def _day(time: float, now: float, zone: tzinfo | None) -> str:
+    """Return a day: `today`, within a week `Sat`, else `2026-11-20`."""
+    then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)
+    if then.date() == today.date():
+        return "today"
+    return f"{then:%a}" if abs(time - now) < WEEK else f"{then:%Y-%m-%d}"
 
 
 def _clock(time: float, now: float, zone: tzinfo | None) -> str:
@@ -56,4 +69,4 @@ def _clock(time: float, now: float, zone: tzinfo | None) -> str:
     then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)
     if then.date() == today.date():
         return f"{then:%H:%M}"
-    return f"{then:%a %H:%M}" if abs(time - now) < 518_400 else f"{then:%Y-%m-%d %H:%M}"
+    return f"{then:%a %H:%M}" if abs(time - now) < WEEK else f"{then:%Y-%m-%d %H:%M}"

@@ -18,7 +18,7 @@ class Span(NamedTuple):
 
     Attributes:
         text: Printable text.
-        style: Name of a rich style; empty for none.
+        style: Names of styles (`render.py` has them), as rich has them too; empty for none.
     """
 
     text: str

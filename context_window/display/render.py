@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Callable
-from io import StringIO
+from collections.abc import Callable, Iterator
+from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
 from .glyphs import Glyphs, glyphs_for
-from .lines import Line, plain
+from .lines import Line, Span, plain
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderResult
@@ -21,6 +21,32 @@ Draw: TypeAlias = Callable[[int, Glyphs], list[Line]]
 
 NARROWEST = 20
 """Minimum width in columns. Terminals that report less do not know their width."""
+CODES = {
+    "bold": "1",
+    "dim": "2",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+    "bright_black": "90",
+}
+"""The number of each style in ANSI escape sequences (SGR)."""
+CSS = {
+    "bold": "font-weight: bold",
+    "dim": "opacity: 0.6",
+    "red": "color: #b00000",
+    "green": "color: #008000",
+    "yellow": "color: #808000",
+    "blue": "color: #0000b0",
+    "magenta": "color: #800080",
+    "cyan": "color: #008080",
+    "bright_black": "color: #808080",
+}
+"""Each style in HTML: colours that can be read on white and on black."""
+FIXED = "line-height: 1.25; overflow-x: auto; white-space: pre; font-family: Menlo, 'DejaVu Sans Mono', Consolas, monospace"
+"""The style of a text of columns."""
 
 
 def screen_width() -> int:
@@ -38,30 +64,35 @@ def ansi_of(draw: Draw, width: int | None = None) -> str:
     """Return the lines as text with ANSI colours, or plain text if NO_COLOR is set."""
     if os.environ.get("NO_COLOR"):
         return text_of(draw, width)
-    from rich.console import Console
+    columns = screen_width() if width is None else max(NARROWEST, width)
+    return "\n".join(map(ansi, draw(columns, glyphs_for(getattr(sys.stdout, "encoding", None)))))
 
-    output = StringIO()
-    console = Console(
-        file=output,
-        force_terminal=True,
-        color_system="standard",
-        legacy_windows=False,
-        no_color=False,
-        width=screen_width() if width is None else max(NARROWEST, width),
-        height=24,  # without it, rich overrides width and height for TERM=dumb
+
+def ansi(line: Line) -> str:
+    """Return the line with ANSI colours, without trailing blanks."""
+    return "".join(
+        f"\x1b[{';'.join(CODES[name] for name in style.split())}m{text}\x1b[0m" if style else text for text, style in _shown(line)
     )
-    glyphs = glyphs_for(getattr(sys.stdout, "encoding", None))
-    console.print(Drawing(lambda columns, _: draw(columns, glyphs)))
-    return output.getvalue().removesuffix("\n")
 
 
 def html_of(draw: Draw) -> str:
     """Return the lines as HTML with colours, for notebooks. `draw` is asked for 110 columns; every text is escaped."""
-    from rich.console import Console
+    text = "\n".join("".join(map(_html, _shown(line))) for line in draw(110, glyphs_for("utf-8")))
+    return f'<pre style="{FIXED}">{text}</pre>'
 
-    console = Console(file=StringIO(), record=True, force_jupyter=False, width=110, height=24)
-    console.print(Drawing(lambda columns, _: draw(columns, glyphs_for("utf-8"))))
-    return console.export_html(inline_styles=True, code_format='<pre style="line-height:1.25;overflow-x:auto">{code}</pre>')
+
+def _html(span: Span) -> str:
+    text = escape(span.text)
+    return f'<span style="{"; ".join(CSS[name] for name in span.style.split())}">{text}</span>' if span.style else text
+
+
+def _shown(line: Line) -> Iterator[Span]:
+    """Yield the spans without the line's trailing blanks."""
+    left = len(plain(line))
+    for span in line:
+        if text := span.text[:left]:
+            yield Span(text, span.style)
+        left -= len(text)
 
 
 class Drawing:

@@ -184,6 +184,7 @@ class Compacted(WindowEvent):
         before: Tokens of these items.
         after: Tokens of the summary.
         usage: Reported usage of the requests that wrote it; zero without a report.
+        seconds: How long it took.
     """
 
     stage: ClassVar[Stage] = "compact"
@@ -191,6 +192,7 @@ class Compacted(WindowEvent):
     before: int
     after: int
     usage: Usage = field(default_factory=Usage)
+    seconds: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         change = f"summarised {_count(self.items, 'item')}: {self.before:,} tokens became {self.after:,}"
@@ -205,11 +207,13 @@ class CompactionFailed(WindowEvent):
         why: The reason, without content.
         usage: Reported usage of the requests that wrote no usable summary; zero without a report. An answer that comes too late is
             missing here, but not in `manager.summary_usage`.
+        seconds: How long it took.
     """
 
     stage: ClassVar[Stage] = "compact"
     why: str
     usage: Usage = field(default_factory=Usage)
+    seconds: float = field(default=0.0, compare=False)
 
     def __str__(self) -> str:
         return f"{WindowEvent.__str__(self)}, not compacted: {self.why}{_cost(self.usage)}"

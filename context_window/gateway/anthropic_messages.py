@@ -111,8 +111,8 @@ def _text_block(text: str) -> Json:
 
 
 def _role(message: Json) -> Role:
-    roles: dict[object, Role] = {"assistant": "assistant", "system": "system"}
-    return roles.get(message.get("role"), "user")
+    roles: dict[str, Role] = {"assistant": "assistant", "system": "system"}
+    return roles.get(text_at(message, "role"), "user")
 
 
 class AnthropicWire(WireFormat):

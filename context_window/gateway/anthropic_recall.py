@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from session.providers.anthropic.thinking_order import THINKING
+from session.providers.stream_pieces import Pieces
 from session.transcripts.values import text_at
 
 from ..recall import NAME, Provider
@@ -66,6 +67,7 @@ class AnthropicJoinedAnswer(JoinedAnswer):
     def whole(self, events: Sequence[Json]) -> Json | None:
         """Return the message; None without its end."""
         message: Json = {}
+        pieces = Pieces()
         blocks: dict[Any, Json] = {}
         for event in events:
             match event:
@@ -74,11 +76,12 @@ class AnthropicJoinedAnswer(JoinedAnswer):
                 case {"type": "content_block_start", "index": index, "content_block": dict(block)}:
                     blocks[index] = {**block}
                 case {"type": "content_block_delta", "index": index, "delta": dict(delta)} if index in blocks:
-                    _add(blocks[index], delta)
+                    _add(pieces, blocks[index], delta)
                 case {"type": "message_delta", "delta": dict(delta)}:
                     message |= delta
                     message["usage"] = {**(message.get("usage") or {}), **_without_nulls(event.get("usage"))}
                 case {"type": "message_stop"}:
+                    pieces.join()
                     return {**message, "content": [_parsed(blocks[index]) for index in sorted(blocks)]}
         return None
 
@@ -147,16 +150,18 @@ def _is_hidden(block: Json, number: int) -> bool:
     return (block.get("type") == "tool_use" and block.get("name") == NAME) or (number > 0 and block.get("type") in THINKING)
 
 
-def _add(block: Json, delta: Json) -> None:
+def _add(pieces: Pieces, block: Json, delta: Json) -> None:
     kind = delta.get("type")
     if kind == "citations_delta":
-        block["citations"] = [*(block.get("citations") or []), delta.get("citation")]
+        pieces.add(block, "citations", delta.get("citation"))
     elif kind == "input_json_delta":
-        block["input"] = (block["input"] if isinstance(block.get("input"), str) else "") + text_at(delta, "partial_json")
+        pieces.add(block, "input", text_at(delta, "partial_json"))
     elif kind in _PIECES:
-        block[_PIECES[kind]] = text_at(block, _PIECES[kind]) + text_at(delta, _PIECES[kind])
+        pieces.add(block, _PIECES[kind], text_at(delta, _PIECES[kind]))
     else:
-        block |= {name: value for name, value in delta.items() if name != "type"}
+        for name, value in delta.items():
+            if name != "type":
+                pieces.replace(block, name, value)
 
 
 def _parsed(block: Json) -> Json:

@@ -36,18 +36,24 @@ from .foreign import foreign_problem
 from .history import History
 from .ledger import GatewayLedger
 from .outgoing import name_and_path, outgoing_request, path_problem
+from .plan_notes import PlanNotes
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
-from .relay import OpenAnswer, RelayedAnswer, answer_to
+from .relay import OpenAnswer, RelayedAnswer, answer_to, unless_left
 from .secret_warnings import SecretWarnings
 from .upstreams import Upstream, upstreams
 from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
+from .wire_format import Json
 
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
 BODY_SECONDS = 60
 """Seconds after which a request is given up of which nothing more comes."""
+KEEP_SECONDS = 60
+"""Seconds between two times that the limits of plans are written."""
+SLOWEST = 1_000
+"""Bytes a second that a request needs to go on for longer than that."""
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]
 LOCAL_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """Names under which this machine reaches itself."""
@@ -81,6 +87,7 @@ def gateway_app(
     max_cost: Decimal | None = None,
     spent_today: Decimal | None = None,
     warn_secrets: bool = False,
+    keeps_limits: bool = False,
     transport: httpx.AsyncBaseTransport | None = None,
 ) -> Starlette:
     """Return the gateway as an application for an ASGI server.
@@ -93,7 +100,7 @@ def gateway_app(
         largest_body: Most bytes that a request may have.
         strict: True to refuse a request that cannot be fitted. False to send it unchanged.
         recall: True to give the model a tool that returns what was taken out. The gateway answers its calls, and clients do not see them.
-        recorder: Where requests of conversations and their answers are recorded. Without one, nothing is written to disk.
+        recorder: Where requests of conversations and their answers are recorded. Without one, nothing of them is written to disk.
         page: True to show a page with figures of the conversations at `/`. They are kept in memory, without any content.
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
         idle_seconds: Seconds without a request after which a conversation is forgotten. Its next request is read as a
@@ -102,6 +109,7 @@ def gateway_app(
             any cost.
         spent_today: What today's requests had cost before this gateway started, if the limit is of a day; None if it is of the gateway.
         warn_secrets: True to log a warning before a request is sent that holds a key or a password, with its place.
+        keeps_limits: True to write the limits of plans that answers state into the user's folder, at most once a minute and at the end.
         transport: How upstreams are reached; by default over the network.
 
     Raises:
@@ -119,11 +127,16 @@ def gateway_app(
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=64)
         async with httpx.AsyncClient(transport=transport, limits=limits, trust_env=transport is None) as client:
             gateway.client = client
-            sweeping = asyncio.create_task(_forget_idle(gateway, idle_seconds))
+            tasks = [asyncio.create_task(_forget_idle(gateway, idle_seconds))]
+            if keeps_limits:
+                tasks.append(asyncio.create_task(_keep_limits(ledger.plans)))
             try:
                 yield
             finally:
-                sweeping.cancel()
+                for task in tasks:
+                    task.cancel()
+                if keeps_limits:
+                    await in_thread(ledger.plans.keep)
 
     page_routes = [Route("/", gateway.page), Route("/live", gateway.page), Route("/status", gateway.status)] if page else []
     routes = [*page_routes, Route("/metrics", gateway.metrics), Route("/{path:path}", gateway.handle, methods=METHODS)]
@@ -154,6 +167,12 @@ async def _forget_idle(gateway: _Gateway, seconds: float) -> None:
         await in_thread(partial(gateway.forget_idle, seconds))
 
 
+async def _keep_limits(plans: PlanNotes) -> None:
+    while True:
+        await asyncio.sleep(KEEP_SECONDS)
+        await in_thread(plans.keep)
+
+
 class _Gateway:
     """Handles requests."""
 
@@ -174,7 +193,7 @@ class _Gateway:
     ) -> None:
         self._windows = windows
         self._upstreams = by_name
-        self.history, self._ledger = History(ledger.savings, ledger.secrets), ledger
+        self.history, self._ledger = History(ledger.savings, ledger.secrets, ledger.plans), ledger
         self._hosts = hosts
         self._largest_body = largest_body
         self._strict = strict
@@ -223,7 +242,7 @@ class _Gateway:
         except ClientDisconnect:
             return Response()
         except TimeoutError:
-            return _refused(upstream, 408, f"nothing more of the request came for {BODY_SECONDS} seconds")
+            return _refused(upstream, 408, f"nothing more of the request came for {BODY_SECONDS} seconds, or next to nothing")
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
         return recorded_response(request, await self._answer(request, upstream, raw_path, body))
@@ -232,13 +251,14 @@ class _Gateway:
         """Return the request's body; None if it is too large.
 
         Raises:
-            TimeoutError: Nothing more of it comes.
+            TimeoutError: Nothing more of it comes, or so slowly that it would stay.
         """
         chunks: list[bytes] = []
         length = 0
-        stream = aiter(request.stream())
+        stream, now = aiter(request.stream()), asyncio.get_running_loop().time
+        begun = now()
         while True:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout_at(BODY_SECONDS + min(now(), begun + length / SLOWEST)):
                 chunk = await anext(stream, None)
             if chunk is None:
                 return b"".join(chunks)
@@ -249,16 +269,18 @@ class _Gateway:
 
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
         send = partial(self._send, request, upstream, raw_path)
+        over = None if self.max_cost is None else self.max_cost.problem(self._ledger.savings.cost)
         try:
-            managed = self._managed(request, upstream, unquote(raw_path), body)
+            fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+            if self._ledger.secrets is not None and fields is not None:
+                await in_thread(partial(self._ledger.secrets.look, fields))
+            managed = None if fields is None else self._managed(request, upstream, unquote(raw_path), body, fields)
         except UNFIT as error:
-            return self._unmanaged(upstream, error) or await send(body)
+            return self._unmanaged(upstream, error) or (await send(body) if over is None else _refused(upstream, 402, over))
         if managed is None:
             return await send(body)
-        if self.max_cost is not None and (problem := self.max_cost.problem(self._ledger.savings.cost)) is not None:
-            return _refused(upstream, 402, problem)
-        if self._ledger.secrets is not None:
-            await in_thread(partial(self._ledger.secrets.look, managed.fields))
+        if over is not None:
+            return _refused(upstream, 402, over)
         managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
@@ -280,11 +302,8 @@ class _Gateway:
 
         return await send(content, refit, recalls)
 
-    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes) -> ManagedRequest | None:
+    def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes, fields: Json) -> ManagedRequest | None:
         """Return the request if it carries a conversation, else None."""
-        fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
-        if fields is None:
-            return None
         for wire in upstream.wires:
             if (conversation := wire.conversation(path, fields)) is not None:
                 if self._recall and can_recall(request, path, wire, fields):
@@ -332,10 +351,11 @@ class _Gateway:
         is_read = recalls is not None or is_recorded(request)
         outgoing = partial(outgoing_request, request, upstream.url, path, is_read=is_read)
         add_sent(request, content)
+        answer: OpenAnswer | None = None
         try:
             answer = await answer_to(self.client, outgoing(content=content), request)
-            if answer is not None and answer.status in REFUSALS and refit is not None:
-                refusal = answered_error(answer.status, await answer.error_body())
+            if answer.status in REFUSALS and refit is not None:
+                refusal = answered_error(answer.status, await unless_left(request, answer.error_body))
                 refitted = await _refitted(partial(refit, content, refusal))
                 if refitted is not None:
                     await answer.close()
@@ -345,9 +365,12 @@ class _Gateway:
         except httpx.TransportError as error:
             self._ledger.answers[upstream.name, 502] += 1
             return _refused(upstream, 502, f"the gateway cannot reach {upstream.name}: {type(error).__name__}")
-        if answer is None:
+        except ClientDisconnect:
+            if answer is not None:
+                await answer.close()
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
+        self.history.note_plan(answer.headers)
         if answer.status > LARGEST_STATUS:
             await answer.close()
             return _refused(upstream, 502, f"{upstream.name} answered with status {answer.status}, which is none of HTTP")

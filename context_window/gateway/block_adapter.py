@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from abc import abstractmethod
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from session.items import Item
+from session.parts import Part
+from session.transcripts.values import json_text
 
+from ..integrations.content_parts import part_for
 from ..integrations.message_adapter import MessageAdapter
 from .wire_format import Json
 
@@ -107,3 +112,22 @@ class BlockAdapter(MessageAdapter[Json]):
 
 _JOINED: tuple[Kind, Kind] = ("thinking", "text")
 _SINGLE: tuple[Kind, Kind] = ("result", "call")
+
+
+def plain_json(value: object) -> str:
+    """Return JSON in which bytes are base64, and another object that has no JSON form is its text."""
+    return json.dumps(value, sort_keys=True, ensure_ascii=False, default=_plain)
+
+
+def arguments_json(value: object) -> str:
+    """Return the arguments of a call, an object or its JSON, as JSON. Bytes are base64."""
+    return value if isinstance(value, str) else json_text(json.loads(json.dumps(value or {}, default=_plain)))
+
+
+def plain_part(block: Any) -> Part:
+    """Return the part that a block counts as. Bytes are base64."""
+    return part_for(block if isinstance(block, dict) and isinstance(block.get("text"), str) else json.loads(plain_json(block)))
+
+
+def _plain(value: object) -> str:
+    return b64encode(value).decode("ascii") if isinstance(value, bytes) else str(value)

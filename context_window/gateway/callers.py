@@ -20,6 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from session.opening import open_regular
 from session.store.paths import create_private_folder
 
 from ..errors import ArgumentError
@@ -27,6 +28,8 @@ from ..errors import ArgumentError
 HEADER = "x-gateway-token"
 SHORTEST = 16
 """Characters of a token at least."""
+LARGEST = 1_000_000
+"""Bytes of a file of tokens that are read."""
 REFUSED = (
     f"this gateway needs a token: in the header {HEADER}, or first in the path of the base URL, as in http://HOST:PORT/TOKEN/anthropic"
 )
@@ -44,7 +47,8 @@ def tokens_in(path: str | os.PathLike[str]) -> list[str]:
         create_private_folder(file.parent)
         with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as new:
             new.write(secrets.token_urlsafe(24) + "\n")
-    tokens = file.read_text("utf-8", errors="replace").split()
+    with open_regular(file) as opened:  # not a pipe, which would be waited for
+        tokens = opened.read(LARGEST).decode("utf-8", errors="replace").split()
     for number, token in enumerate(tokens, 1):
         if len(token) < SHORTEST or not all(each.isascii() and (each.isalnum() or each in "-_") for each in token):
             raise ArgumentError(f"token {number}", len(token), f"a token has at least {SHORTEST} letters, digits, - and _")

@@ -17,6 +17,8 @@ LONGEST_END = 4
 """Bytes of the longest end of an event."""
 LARGEST_EVENT = 32 * 1024 * 1024
 """Bytes of an event that are kept until its end comes."""
+MOST_LINES = 1_000
+"""Lines of an event that are read. Providers write two."""
 _LINE_END = re.compile(r"\r\n|\n|\r")
 
 
@@ -49,7 +51,7 @@ def event_of(data: Any, name: str = "") -> StreamEvent:
 
 
 class StreamEventReader:
-    """Cuts a stream into events, whatever pieces it comes in. One that is too large is passed on without being read."""
+    """Cuts a stream into events, whatever pieces it comes in. One that is too large, or has too many lines, is passed on unread."""
 
     def __init__(self) -> None:
         self._rest = bytearray()
@@ -77,6 +79,8 @@ class StreamEventReader:
 
 def _event(raw: bytes) -> StreamEvent:
     name, data = "", []
+    if raw.count(b"\n") + raw.count(b"\r") > 2 * MOST_LINES:
+        return StreamEvent(raw, name, None)
     for line in _LINE_END.split(raw.decode(errors="replace")):
         field, _, value = line.partition(":")
         if field == "event":

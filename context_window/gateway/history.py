@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import OrderedDict, deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from fractions import Fraction
@@ -20,6 +20,7 @@ from session.transcripts.values import count_at, object_at
 from ..events.definitions import Kind
 from ..spend.money import cost_of
 from ..usage.view_figures import ViewFigures
+from .plan_notes import PlanNotes
 from .savings import OwnCompaction, Savings, own_compaction
 from .secret_warnings import SecretWarnings
 from .unmanaged import Cost, LeftOut, cost_without_management, prompt_tokens
@@ -179,14 +180,17 @@ class History:
         version: Changes with every change.
         savings: Totals of all conversations since the start.
         secrets: What warns of keys in requests; None if nobody asked for it.
+        plans: The limits of plans.
     """
 
-    def __init__(self, savings: Savings | None = None, secrets: SecretWarnings | None = None) -> None:
+    def __init__(self, savings: Savings | None = None, secrets: SecretWarnings | None = None, plans: PlanNotes | None = None) -> None:
         """
         Args:
             savings: Where the totals are added up.
             secrets: What warns of keys in requests.
+            plans: Where the limits of plans are noted.
         """
+        self.plans = PlanNotes() if plans is None else plans
         self.version = 0
         self.secrets = secrets
         self.savings = Savings() if savings is None else savings
@@ -230,6 +234,15 @@ class History:
             return reported
 
         return report
+
+    def note_plan(self, headers: Iterable[tuple[bytes, bytes]]) -> None:
+        """Note the limits of the plan that an answer's headers state.
+
+        Args:
+            headers: Names in lower case, and values.
+        """
+        with self._lock:
+            self.version += self.plans.note(headers, time.time())
 
     def status(self) -> Json:
         """Return figures for a status line, in tokens and US dollars.

@@ -25,6 +25,8 @@ from .wire_format import Json
 NO_TEXT = "[The answer ended with a request for removed content, which was not answered.]"
 """The text of an answer that has nothing left: an empty one would be refused in the client's next request."""
 
+LARGEST_ANSWER = 32 * 1024 * 1024
+"""Bytes of an answer, in all rounds, that are kept to be joined. A larger one is passed on as it comes, without recalls."""
 UNREADABLE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What an answer can raise that is not of the provider's form."""
 
@@ -57,12 +59,14 @@ class JoinedAnswer(ABC):
         provider: The form of the recall tool.
         has_failed: True if the upstream has reported an error in its stream, the stream has ended too early, or the answer cannot be read.
             No round follows, and what the upstream has sent is passed on.
+        is_too_large: True if the answer has more than `LARGEST_ANSWER` bytes. Then it has failed, too.
     """
 
     provider: ClassVar[Provider]
 
     def __init__(self) -> None:
-        self.has_failed = False
+        self.has_failed = self.is_too_large = False
+        self._size = 0
         self._answers: list[Json] = []
         self._hides = False  # True once something was hidden, so that events are no longer the upstream's
         self._events: list[Json] = []
@@ -80,7 +84,14 @@ class JoinedAnswer(ABC):
             self._hides = self._hides or has_recall
 
     def read(self, event: StreamEvent) -> Iterator[StreamEvent]:
-        """Read an event and yield those for the client."""
+        """Read an event and yield those for the client: every event as it came once the answer is too large, and nothing was hidden."""
+        self._size += len(event.raw)
+        if self._size > LARGEST_ANSWER:
+            if not self._hides:
+                yield from (*self.waiting(), event)
+            self.is_too_large = self.has_failed = True
+            self._events.clear()
+            return
         if event.data is None:
             yield from self._ending(event)
             return

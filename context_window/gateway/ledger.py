@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
+from .plan_notes import PlanNotes
 from .repairs import Repairs
 from .savings import Savings
 from .secret_warnings import SecretWarnings
@@ -25,6 +26,7 @@ class GatewayLedger:
         decision_seconds: Time that fitting conversations took, in all.
         savings: What they cost, and saved.
         repairs: Refused requests that were mended.
+        plans: The limits of the plans that it was told of.
         secrets: Warns of keys in requests; None if nobody asked for it.
     """
 
@@ -38,6 +40,7 @@ class GatewayLedger:
     decision_seconds: float = 0.0
     savings: Savings = field(default_factory=Savings)
     repairs: Repairs = field(default_factory=Repairs)
+    plans: PlanNotes = field(default_factory=PlanNotes)
     secrets: SecretWarnings | None = None
 
     def add(self, received: int, forwarded: int, *, shortened: bool) -> None:
@@ -74,5 +77,6 @@ class GatewayLedger:
         text += f", {self.recalls:,} recalls answered" if self.recalls else ""
         text += "" if self.secrets is None else f", {self.secrets.count:,} keys in requests"
         text += f"; {warning}" if (warning := self.savings.warning) else ""
+        text = "; ".join([text, *self.plans.sentences()])
         problems = ", ".join(f"{count:,} × {kind}" for kind, count in (self.unmanaged or {}).items())
         return f"{text}; not managed: {problems}" if problems else text

@@ -16,7 +16,7 @@ from .chat_recall import ChatJoinedAnswer
 from .wire_format import Json, RequestConversation, WireFormat, objects, tokens_in, tools_and_options
 
 PATH = "/v1/chat/completions"
-_ROLES: Mapping[object, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
+_ROLES: Mapping[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
 def openai_error(status: int, message: str) -> Json:
@@ -44,7 +44,7 @@ class ChatAdapter(MessageAdapter[Json]):
         calls: list[Item] = [_call(call, ids) for call in _calls(message)]
         if calls and not any(getattr(part, "text", "x") for part in parts):
             return calls
-        return [Message(_ROLES.get(message.get("role"), "user"), parts, id=next(ids), created_at=0.0), *calls]
+        return [Message(_ROLES.get(text_at(message, "role"), "user"), parts, id=next(ids), created_at=0.0), *calls]
 
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
         """Return a copy that shows the visible items, or None if nothing is left."""

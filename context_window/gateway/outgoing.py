@@ -32,6 +32,8 @@ def path_problem(path: str) -> str | None:
     segments = unquote(path).split("/")[1:]
     if any(segment in ("", ".", "..") for segment in segments):
         return "the path has empty segments, or leads upwards"
+    if "#" in path:
+        return "the path has a fragment, which would not be sent"
     if any(character == "\\" or ord(character) < 32 for character in unquote(path)):
         return "the path has a backslash or a control character"
     return None

@@ -56,6 +56,7 @@ def _main(history: History, number: int | None) -> Markup:
     warnings = [] if history.secrets is None else list(history.secrets.latest)
     smallest = history.savings.smallest
     figures = {"views": views, "shown": chosen_view, "kept": REQUESTS, "smallest": smallest, "warnings": warnings}
+    figures["limits"] = history.plans.sentences()
     return filled("conversations.html", FOLDER, version=version, **figures)
 
 

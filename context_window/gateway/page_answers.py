@@ -6,6 +6,8 @@ from collections.abc import Mapping
 
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
+from session.extras import install_line
+
 from .history import History
 from .page import page_document, page_update
 
@@ -19,7 +21,6 @@ HEADERS = {
     "x-frame-options": "DENY",
 }
 """Headers of each answer: nothing is stored, no other page can read or frame it."""
-INSTALL = "the page needs one more package: pip install 'context-window[gateway]'"
 
 
 def page_answer(history: History, path: str, query: Mapping[str, str]) -> Response:
@@ -37,7 +38,7 @@ def page_answer(history: History, path: str, query: Mapping[str, str]) -> Respon
             return HTMLResponse(document.html, headers={**HEADERS, "content-security-policy": f"{document.policy}; frame-ancestors 'none'"})
         update = page_update(history, number, -1 if version is None else version)
     except ModuleNotFoundError:
-        return PlainTextResponse(INSTALL, 501, headers=HEADERS)
+        return PlainTextResponse(f"the page needs one more package: {install_line('gateway')}", 501, headers=HEADERS)
     return Response(status_code=204, headers=HEADERS) if update is None else HTMLResponse(update, headers=HEADERS)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 
 import anyio
 import httpx
@@ -17,7 +18,7 @@ from starlette.types import Receive, Scope, Send
 from ..threads import in_thread
 from .body_json import body_bytes, object_of
 from .events import StreamEvent, StreamEventReader
-from .joined_answer import AnswerCall, Result
+from .joined_answer import LARGEST_ANSWER, AnswerCall, Result
 from .ledger import GatewayLedger
 from .relay import Headers, OpenAnswer, leave_with_client
 from .windows import UNFIT, Windows
@@ -27,6 +28,7 @@ ROUNDS = 8
 """Most requests that follow the first one. Then the client gets what there is."""
 _LEFT_OUT = (b"content-length", b"content-encoding")
 USED_UP = "[Not recalled: no more content can be recalled in this answer. Go on without it.]"
+TOO_LARGE = "the upstream's answer is too large to be joined with what was recalled"
 _CUT = "\n[… {:,} more characters, which do not fit]"
 
 
@@ -117,9 +119,12 @@ class RecallingAnswer(Response):
             async for piece in self._answer.pieces():
                 if raw := b"".join(event.raw for event in self._read(reader.events(piece))):
                     yield raw
+                if self._joined.is_too_large and self._joined.is_changed:
+                    yield self._joined.error_event(self._failure(TOO_LARGE)).raw
+                    return
             for event in self._read(reader.end()):
                 yield event.raw
-            self._joined.finish_round()
+            await in_thread(self._joined.finish_round)
             if not (calls := self._joined.recalls) or number == ROUNDS:
                 break
             if (error := await self._next_error(calls)) is not None:
@@ -135,32 +140,38 @@ class RecallingAnswer(Response):
     async def _whole(self, send: Send) -> None:
         """Send an answer that is not streamed. The upstream's error in a later round is the client's answer."""
         try:
-            status, headers, content = await self._whole_answer()
+            content = await self._whole_answer()
+            status, headers = self._answer.status, self._answer.headers
         except httpx.TransportError as error:
             failure = self._failure(f"the gateway cannot reach the upstream: {type(error).__name__}")
             status, headers, content = 502, [(b"content-type", b"application/json")], json.dumps(failure).encode()
-        head = [*_own_length(headers), (b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": head})
-        await send({"type": "http.response.body", "body": content, "more_body": False})
+        length = [] if content is None else [(b"content-length", str(len(content)).encode())]
+        await send({"type": "http.response.start", "status": status, "headers": [*_own_length(headers), *length]})
+        async for piece in self._answer.pieces() if content is None else _alone(content):
+            await send({"type": "http.response.body", "body": piece, "more_body": True})
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
-    async def _whole_answer(self) -> tuple[int, Headers, bytes]:
-        """Return the status, the headers and the body of the client's answer."""
+    async def _whole_answer(self) -> bytes | None:
+        """Return the body of the client's answer; None if it is that of the upstream, which is too large to be kept."""
+        room = LARGEST_ANSWER
         for number in range(ROUNDS + 1):
-            content = b"".join([piece async for piece in self._answer.pieces()])
-            answer = object_of(content) if self._answer.status == 200 else None
+            content = await self._answer.body(room)
+            if content is None:
+                return None
+            room -= len(content)
+            answer = await in_thread(partial(object_of, content)) if self._answer.status == 200 else None
             if answer is None:
                 break
-            self._joined.add(answer)
+            await in_thread(partial(self._joined.add, answer))
             if self._joined.has_failed:
                 break
             try:
                 if not (calls := self._joined.recalls) or number == ROUNDS:
-                    content = json.dumps(self._joined.whole_answer()).encode() if self._joined.is_changed else content
-                    break
+                    return json.dumps(self._joined.whole_answer()).encode() if self._joined.is_changed else content
                 await self._next(calls)
             except RecursionError:  # nested so deeply that it can only be passed on
                 break
-        return self._answer.status, self._answer.headers, content
+        return content
 
     async def _next(self, calls: Sequence[AnswerCall]) -> None:
         """Begin another round."""
@@ -181,6 +192,10 @@ class RecallingAnswer(Response):
             return None
         error_body = await self._answer.error_body()
         return error_body if isinstance(error_body, dict) else self._failure(f"the upstream answered with status {self._answer.status}")
+
+
+async def _alone(content: bytes) -> AsyncIterator[bytes]:
+    yield content
 
 
 def _own_length(headers: Headers) -> Headers:

@@ -21,8 +21,10 @@ from typing import BinaryIO, TypeAlias
 
 from session.store.paths import create_private_folder
 
-MOST_PENDING = 64 * 1024 * 1024
+MOST_PENDING = 65 * 1024 * 1024
 """Bytes that may wait to be written."""
+CALL_BYTES = 500
+"""What a call that waits takes besides its content."""
 _HAS_FOLDER_DESCRIPTORS = os.open in os.supports_dir_fd and hasattr(os, "O_NOFOLLOW") and hasattr(os, "O_DIRECTORY")
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
 _LOGGER = logging.getLogger(__name__)
@@ -98,6 +100,7 @@ class RecordedFiles:
     # Inside
 
     def _submit(self, recording: str, size: int, work: Callable[[], None]) -> None:
+        size += CALL_BYTES if size else 0
         with self._lock:
             is_late = size > 0 and self._pending + size > MOST_PENDING
             self._pending += 0 if is_late else size
@@ -127,8 +130,8 @@ class RecordedFiles:
             file.flush()
             if is_whole:
                 self._open.pop(name).close()
-        except OSError as error:
-            self._fail(recording, error.strerror or type(error).__name__)
+        except Exception as error:  # noqa: BLE001 - whatever it is, the recording is not complete
+            self._fail(recording, getattr(error, "strerror", None) or type(error).__name__)
 
     def _created(self, name: str) -> BinaryIO:
         if self._descriptor is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from functools import partial
+from typing import TypeVar
 
 import anyio
 import httpx
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
@@ -16,6 +18,7 @@ from .decoding import Decoder
 from .usage_reader import UsageReader
 
 Headers = list[tuple[bytes, bytes]]
+T = TypeVar("T")
 
 _HOP_BY_HOP = frozenset(
     b"connection keep-alive proxy-authenticate proxy-authorization proxy-connection te trailer transfer-encoding upgrade".split()
@@ -99,11 +102,22 @@ class OpenAnswer:
         Raises:
             httpx.TransportError: The upstream broke the connection.
         """
-        while len(self._begun) <= LONGEST_REFUSAL:
+        content = await self.body(LONGEST_REFUSAL)
+        return None if content is None else json_of_refusal(content, dict(self.headers).get(b"content-encoding", b"identity"))
+
+    async def body(self, longest: int) -> bytes | None:
+        """Return the body if it has at most `longest` bytes; else None. The bytes read here are still passed on.
+
+        Raises:
+            httpx.TransportError: The upstream broke the connection.
+        """
+        while len(self._begun) <= longest:
             try:
-                self._begun += await anext(self._rest)
+                piece = await anext(self._rest)
             except StopAsyncIteration:
-                return json_of_refusal(bytes(self._begun), dict(self.headers).get(b"content-encoding", b"identity"))
+                return bytes(self._begun)
+            await self._read(piece)
+            self._begun += piece
         return None
 
     async def pieces(self) -> AsyncIterator[bytes]:
@@ -114,10 +128,17 @@ class OpenAnswer:
         """
         if self._begun:
             yield bytes(self._begun)
+            self._begun.clear()
         async for piece in self._rest:
-            if self._reader is not None:
-                self._reader.read(piece)
+            await self._read(piece)
             yield piece
+
+    async def _read(self, piece: bytes) -> None:
+        """Let the reader see bytes. A few that are packed can be megabytes, which are read in a thread."""
+        if self._reader is not None and self.is_encoded:
+            await in_thread(partial(self._reader.read, piece))
+        elif self._reader is not None:
+            self._reader.read(piece)
 
     async def close(self) -> None:
         """Close the connection if the body has not been read to its end."""
@@ -168,8 +189,8 @@ async def leave_with_client(receive: Receive, work: anyio.CancelScope) -> None:
     work.cancel()
 
 
-async def answer_to(client: httpx.AsyncClient, outgoing: httpx.Request, request: Request) -> OpenAnswer | None:
-    """Send a request and return the answer, with its body still to be read; None if the client has left meanwhile.
+async def answer_to(client: httpx.AsyncClient, outgoing: httpx.Request, request: Request) -> OpenAnswer:
+    """Send a request and return the answer, with its body still to be read.
 
     Args:
         client: Sends it.
@@ -178,16 +199,33 @@ async def answer_to(client: httpx.AsyncClient, outgoing: httpx.Request, request:
 
     Raises:
         httpx.TransportError: The upstream cannot be reached, or broke the connection.
+        ClientDisconnect: The client has left meanwhile.
     """
-    answer: httpx.Response | None = None
+    return OpenAnswer(await unless_left(request, partial(client.send, outgoing, stream=True)))
+
+
+async def unless_left(request: Request, work: Callable[[], Awaitable[T]]) -> T:
+    """Return the result of what waits for an upstream. It is cancelled if the client leaves: an upstream may never end an answer.
+
+    Args:
+        request: The client's request, which tells when the client leaves.
+        work: What waits.
+
+    Raises:
+        httpx.TransportError: The upstream cannot be reached, or broke the connection.
+        ClientDisconnect: The client has left meanwhile.
+    """
+    result: list[T] = []
     error: httpx.TransportError | None = None
     async with anyio.create_task_group() as group:
         group.start_soon(leave_with_client, request.receive, group.cancel_scope)
         try:
-            answer = await client.send(outgoing, stream=True)
+            result.append(await work())
         except httpx.TransportError as problem:
             error = problem  # raised outside the group, which would wrap it
         group.cancel_scope.cancel()
     if error is not None:
         raise error
-    return None if answer is None else OpenAnswer(answer)
+    if not result:
+        raise ClientDisconnect
+    return result[0]

@@ -4,25 +4,31 @@ from __future__ import annotations
 
 import base64
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 
 from starlette.requests import Request
 
 from session.redaction import LETTERS
-from session.secret_finder import decoded, layers, secrets_in
+from session.secret_finder import Layer, decoded, layers, secrets_in
 
 HIDDEN = b"[key]"
 """Stands in a recording where a key stood."""
 LONG = 8
 """Characters of a key that is found inside words, too. A shorter one is hidden as a word: local servers take any word for a key."""
-SPELLED_MAX = 10
-"""Characters that one of a key may take, escaped three times."""
+MOST_KEYS = 200
+"""Keys of a body that are looked for in the answer. Of a request with more, as no session has, the answer is not recorded."""
+LEFT_OUT = b"[the answer is left out: its request holds too many keys to look for each]"
+AGAIN = 4
+"""What waits is searched again once this many times the bytes that came since would be as much."""
+HELD_MAX = 1_000_000
+"""Bytes that wait for the next piece at most: some keys repeat themselves."""
 _SECRET = re.compile(r"auth|key|token|secret|cookie|credential|signature", re.IGNORECASE)
 """A part of the name of each header and query parameter that holds a key."""
 _SCHEME = re.compile(r"(?:bearer|basic|digest|token|apikey)\s+", re.IGNORECASE)
 _BETWEEN = re.compile(r"[\s;,=]+")
-_BEGUN_ESCAPE = re.compile(r"(?:\\+(?:u[0-9a-fA-F]{0,3}|x[0-9a-fA-F]?)?|%[0-9a-fA-F]?)?$")
+_BEGUN_ESCAPE = re.compile(r"[\\%&][\\%&#;{}uUxX0-9a-fA-F]{0,1000}$")
+"""What may be the beginning of one character, escaped three times."""
 
 
 class RequestKeys:
@@ -37,51 +43,88 @@ class RequestKeys:
         parameters = request.query_params.multi_items()
         self._named = [value for name, value in (*request.headers.items(), *parameters) if _SECRET.search(name)]
         self._body = body
-        self._rest = b""
+        self._rest = self._new = ""
+
+    @cached_property
+    def _in_body(self) -> set[str]:
+        return {secret.value for secret in secrets_in(self._body.decode("latin-1"))}
 
     @cached_property
     def _keys(self) -> list[str]:
-        """The keys, the longest first. Found when they are needed first, so in the thread that writes."""
-        keys = {key for value in self._named for key in _keys_in(value)}
-        keys |= {secret.value for secret in secrets_in(self._body.decode("latin-1"))}
-        return sorted(keys | {form for key in keys if len(key) >= LONG for form in _in_base64(key)}, key=len, reverse=True)
-
-    @cached_property
-    def _pattern(self) -> re.Pattern[str]:
-        forms = (re.escape(key) if len(key) >= LONG else rf"(?<![A-Za-z0-9]){re.escape(key)}(?![A-Za-z0-9])" for key in self._keys)
-        return re.compile("|".join(forms) or "(?!)")
+        """The keys. Found when they are needed first, so in the thread that writes."""
+        keys = {key for value in self._named for key in _keys_in(value)} | set(sorted(self._in_body)[:MOST_KEYS])
+        return [*keys, *{form for key in keys if len(key) >= LONG for form in _in_base64(key)}]
 
     def hidden(self, content: bytes) -> bytes:
         """Return a whole file's content without keys, those included that were not known before."""
         text = content.decode("latin-1")
-        return _without(text, (*self._spans(text), *((secret.start, secret.end) for secret in secrets_in(text))))
+        return _without(text, (*self._spans(layers(text)), *((secret.start, secret.end) for secret in secrets_in(text))))
 
     def hidden_piece(self, piece: bytes) -> bytes:
-        """Return what can be written once this piece is known. The beginning of a key may wait for the next piece."""
-        text = (self._rest + piece).decode("latin-1")
-        content = _without(text, self._spans(text))
-        end = max(0, len(content) - SPELLED_MAX * len(max(self._keys, key=len, default="")))
-        self._rest = content[end:]
-        return content[:end]
+        """Return what can be written once this piece is known. The beginning of a key waits for the next piece."""
+        if len(self._in_body) > MOST_KEYS:
+            return b""
+        self._new += piece.decode("latin-1")
+        if AGAIN * len(self._new) < len(self._rest):  # else many small pieces would take time with the square of what waits
+            return b""
+        text, self._new = self._rest + self._new, ""
+        found = layers(text)
+        spans = sorted(self._spans(found))
+        end = min(self._begun(found, 1), default=len(text)) if len(text) < HELD_MAX else len(text)
+        for start, after in reversed(spans):  # a key that ends where another one may begin
+            end = start if start < end < after else end
+        self._rest = text[end:]
+        return _without(text[:end], (span for span in spans if span[1] <= end))
 
     def hidden_end(self) -> bytes:
         """Return what waited when the last piece has come. The beginning of a key at its end is taken out."""
-        text, self._rest = self._rest.decode("latin-1"), b""
-        return _without(text, self._begun_spans(text))
+        if len(self._in_body) > MOST_KEYS:
+            return LEFT_OUT
+        text, self._rest, self._new = self._rest + self._new, "", ""
+        found = layers(text)
+        return _without(text, (*self._spans(found), *((begun, len(text)) for begun in self._begun(found, LETTERS))))
 
-    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
-        for layer in layers(text):
-            for match in self._pattern.finditer(layer.text):
-                yield layer.place(match.start()), layer.place(match.end())
-
-    def _begun_spans(self, text: str) -> Iterator[tuple[int, int]]:
-        begun = _BEGUN_ESCAPE.search(text)
-        whole = text if begun is None else text[: begun.start()]
-        for layer in layers(whole):
+    def _spans(self, found: Sequence[Layer]) -> Iterator[tuple[int, int]]:
+        """Yield where the keys are. Each is looked for by itself: a pattern of all of them would try each at every character."""
+        for layer in found:
             for key in self._keys:
-                length = next((size for size in range(len(key) - 1, LETTERS - 1, -1) if layer.text.endswith(key[:size])), 0)
-                if length:
-                    yield layer.place(len(layer.text) - length), len(text)
+                start = layer.text.find(key)
+                while start >= 0:
+                    end = start + len(key)
+                    if len(key) >= LONG or _is_word(layer.text, start, end):
+                        yield layer.place(start), layer.place(end)
+                    start = layer.text.find(key, start + 1)
+
+    def _begun(self, found: Sequence[Layer], least: int) -> Iterator[int]:
+        """Yield where something begins at the end of a text that may become a key: `least` characters of it, or an escape.
+
+        Args:
+            found: The layers of the text.
+            least: Characters of a key. With 1, the beginning of an escape is enough.
+        """
+        for layer in found:
+            escape = _BEGUN_ESCAPE.search(layer.text, max(0, len(layer.text) - 1_001))
+            end = len(layer.text) if escape is None else escape.start()
+            if escape is not None and least == 1:
+                yield layer.place(end)
+            for key in self._keys:
+                if (size := _begun_size(layer.text, end, key, least)) > 0:
+                    yield layer.place(end - size)
+
+
+def _begun_size(text: str, end: int, key: str, least: int) -> int:
+    """Return the number of characters of a key's beginning with which the text ends; 0 if they are fewer than `least`."""
+    start = text.find(key[:LETTERS], max(0, end - len(key) + 1), end)
+    while start >= 0:
+        if key.startswith(text[start:end]):
+            return end - start
+        start = text.find(key[:LETTERS], start + 1, end)
+    return next((size for size in range(LETTERS - 1, least - 1, -1) if text.endswith(key[:size], 0, end)), 0)
+
+
+def _is_word(text: str, start: int, end: int) -> bool:
+    """True if no letter and no digit stands right before or after this part."""
+    return not any(each.isascii() and each.isalnum() for each in (text[start - 1 : start] if start else "", text[end : end + 1]) if each)
 
 
 def _keys_in(value: str) -> Iterator[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import islice
 from typing import Any
 
 from session.transcripts.values import object_at
@@ -14,6 +15,8 @@ from .wire_format import Json
 LONGEST = 4 * 1024 * 1024
 """Bytes of one event, or of an answer that is not streamed, that are kept until its end. The usage in a longer one is not read."""
 _MARKS = (b'"usage"', b'"usageMetadata"')
+MOST_FIELDS = 64
+"""Fields of a report that are kept. Those of all providers are fewer."""
 
 
 class UsageReader:
@@ -37,8 +40,9 @@ class UsageReader:
         seen = len(content)
         self._decoder.add(piece)
         if self._is_stream and (end := content.rfind(b"\n", seen) + 1):
-            for line in bytes(content[:end]).split(b"\n"):
-                self._read_event(line)
+            if any(content.find(mark, 0, end) >= 0 for mark in _MARKS):
+                for line in bytes(content[:end]).split(b"\n"):
+                    self._read_event(line)
             del content[:end]
 
     def end(self) -> None:
@@ -62,7 +66,15 @@ class UsageReader:
         for data in value if isinstance(value, list) else [value]:  # Gemini sends a list of chunks to those who do not ask for events
             if isinstance(data, dict):
                 for report in _reports(data):
-                    self._report.update({name: amount for name, amount in report.items() if amount is not None})
+                    self._keep(report)
+
+    def _keep(self, report: Json) -> None:
+        for name, amount in report.items():
+            if name in self._report or len(self._report) < MOST_FIELDS:
+                if isinstance(amount, dict):
+                    self._report[name] = dict(islice(((key, part) for key, part in amount.items() if isinstance(part, int)), MOST_FIELDS))
+                elif isinstance(amount, int):
+                    self._report[name] = amount
 
 
 def _reports(data: Json) -> tuple[dict[str, Any], ...]:

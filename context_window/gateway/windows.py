@@ -21,7 +21,7 @@ from ..usage.view_figures import ViewFigures
 from .cache_marks import cache_seconds, marked_again, without_marks
 from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
-from .wire_format import Json, RequestConversation, WireFormat
+from .wire_format import Json, MessageFormat, RequestConversation
 
 IDLE_SECONDS = 300.0
 """Default of the seconds without a request after which a conversation is forgotten: as long as Anthropic's cache remembers it by default.
@@ -62,7 +62,7 @@ class Windows:
 
     def fit(
         self,
-        wire: WireFormat,
+        wire: MessageFormat,
         conversation: RequestConversation,
         refusal: PromptTooLongError | None = None,
         on_view: Callable[[str, ViewFigures], object] | None = None,
@@ -89,7 +89,7 @@ class Windows:
             return None
         return marked_again(conversation.messages, bare, messages)
 
-    def note_count(self, wire: WireFormat, conversation: RequestConversation, figures: ViewFigures, tokens: int) -> None:
+    def note_count(self, wire: MessageFormat, conversation: RequestConversation, figures: ViewFigures, tokens: int) -> None:
         """Learn from the provider's count of a view that was sent, if it shows that later ones would go above the budget.
 
         A small view shows little, and a window that is chosen by prices needs no exact count.
@@ -106,7 +106,7 @@ class Windows:
             return
         tracker.note_count(without_marks(conversation.messages), tokens, system=conversation.system)
 
-    def recalled(self, wire: WireFormat, conversation: RequestConversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
+    def recalled(self, wire: MessageFormat, conversation: RequestConversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
         """Return the result of a recall call, as text, and True if it is an error. An image or a document is only named.
 
         Args:
@@ -121,7 +121,7 @@ class Windows:
         result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
         return result.text, result.is_error
 
-    def room(self, wire: WireFormat, conversation: RequestConversation) -> int:
+    def room(self, wire: MessageFormat, conversation: RequestConversation) -> int:
         """Return the characters that the results of recalls may have in one answer: about an eighth of the budget, or a set amount."""
         return min(self._tracker_for(wire, conversation).budget // 2, LARGEST_ROOM)
 
@@ -134,7 +134,7 @@ class Windows:
             trackers = list(self._trackers.values())
         return sum(tracker.forget_idle(seconds) for tracker in trackers)
 
-    def _tracker_for(self, wire: WireFormat, conversation: RequestConversation) -> ConversationTracker[Json]:
+    def _tracker_for(self, wire: MessageFormat, conversation: RequestConversation) -> ConversationTracker[Json]:
         key = _kind_of(wire, conversation)
         with self._lock:
             tracker = self._trackers.get(key)
@@ -160,7 +160,7 @@ class Windows:
         return ContextWindowManager(conversation.model, context_window=window, tools=tools, options=conversation.options)
 
 
-def _kind_of(wire: WireFormat, conversation: RequestConversation) -> bytes:
+def _kind_of(wire: MessageFormat, conversation: RequestConversation) -> bytes:
     """Return a hash of all that decides a view, except the system prompt and the messages."""
     kind = [type(wire).__name__, conversation.model, conversation.output_tokens, conversation.options, conversation.tools]
     return hashlib.sha256(json.dumps([*kind, conversation.recall_tool], default=str).encode()).digest()

@@ -1,4 +1,4 @@
-"""`WireFormat`: all that the gateway must know about a provider's requests. Each format implements it."""
+"""`WireFormat`: all that the gateway must know about a provider's requests. `MessageFormat`: as much of it as `manage` needs."""
 
 from __future__ import annotations
 
@@ -39,7 +39,26 @@ class RequestConversation:
     recall_tool: Json | None = None
 
 
-class WireFormat(ABC):
+class MessageFormat(ABC):
+    """Reads and writes lists of messages in one format.
+
+    Attributes:
+        adapter: Reads and copies single messages.
+    """
+
+    adapter: ClassVar[MessageAdapter[Json]]
+
+    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the base case
+        """Return the messages in a row that the provider accepts.
+
+        Args:
+            body: The body that they are sent in.
+            messages: The messages of a view.
+        """
+        return list(messages)
+
+
+class WireFormat(MessageFormat):
     """Reads and writes the requests of one provider's API.
 
     Attributes:
@@ -47,7 +66,6 @@ class WireFormat(ABC):
         upstream: The provider's address.
         variables: Variables of the environment by which its clients find an address, each with what follows the name.
         field: The field of a body that holds its messages.
-        adapter: Reads and copies single messages.
         joined_answer: Hides recalls in answers from the client.
     """
 
@@ -70,15 +88,6 @@ class WireFormat(ABC):
     def with_messages(self, body: Json, messages: Sequence[Json]) -> Json:
         """Return the body with other messages. All other fields are the same objects, in the same order."""
         return {**body, self.field: self.in_order(body, messages)}
-
-    def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the base case
-        """Return the messages in a row that the provider accepts.
-
-        Args:
-            body: The body that they are sent in.
-            messages: The messages of a view.
-        """
-        return list(messages)
 
     @abstractmethod
     def error(self, status: int, message: str) -> Json:

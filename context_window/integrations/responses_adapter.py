@@ -76,7 +76,7 @@ def _block(text: str) -> dict[str, str]:
 
 def _item(fields: Mapping[str, Any], id: str) -> Item:
     """Convert one item of the API. Types that the provider uses for its own bookkeeping become items that are never dropped."""
-    kind = fields.get("type") or ("message" if "role" in fields else "")
+    kind = str(fields.get("type") or ("message" if "role" in fields else ""))
     match kind:
         case "message":
             return Message(_role(fields), _parts(fields.get("content")), id=id, created_at=0.0)
@@ -99,8 +99,8 @@ def _item(fields: Mapping[str, Any], id: str) -> Item:
 
 
 def _role(fields: Mapping[str, Any]) -> Role:
-    roles: dict[object, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
-    return roles.get(fields.get("role"), "user")
+    roles: dict[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
+    return roles.get(str(fields.get("role")), "user")
 
 
 def _parts(content: object) -> list[Part]:

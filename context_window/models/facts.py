@@ -7,14 +7,14 @@ treated like the newest of its family.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
 from ..counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
 from ..counting.images_gemini import GeminiRule, GeminiTileRule
-from ..counting.images_openai import PatchRule, ResizeLimits, TileRule
-from .names import bare, claude_version, family, gemini_version, is_on_vertex
+from ..counting.images_openai import BlindRule, PatchRule, ResizeLimits, TileRule
+from .names import bare, claude_version, family, gemini_version, is_on_responses, is_on_vertex
 
 T = TypeVar("T")
 
@@ -74,7 +74,9 @@ OPENAI_IMAGES: tuple[tuple[str, ImageRule], ...] = (
     (r"gpt-5\.5(?!\d)", PatchRule(Fraction("1.2"), low=_BOX, high=_HIGH, original=_LARGE, default=_LARGE)),
     (r"gpt-5\.\d{2}|gpt-5\.[6-9]", PatchRule(Fraction("1.2"), low=_BOX, high=_HIGH, original=_WHOLE, default=_WHOLE)),
     (r"gpt-5", TileRule(70, 140)),
-    (r"gpt-oss|gpt-3|gpt-4(-0\d|-32k|$)|o[13]-mini|o1-preview", estimated_image_tokens),  # these cannot see images
+    (r"gpt-oss", estimated_image_tokens),  # neither these nor the next two rows can see images
+    (r"gpt-3|gpt-4(-0\d|-32k|$)", BlindRule()),
+    (r"\bo[13]-mini|o1-preview", BlindRule(reasons=True)),
     (r"computer-use", TileRule(65, 129)),
     (r"gpt-4", TileRule(85, 170)),
     (r"\bo[13]", TileRule(75, 150)),
@@ -108,7 +110,7 @@ TOOLS_PREAMBLES: tuple[tuple[str, ToolsPreamble | None], ...] = (
     # https://platform.claude.com/docs/en/agents-and-tools/tool-use/overview, as of November 2026. The page has one figure for `any` and a
     # named tool. For named tools the recorded requests (two thirds of them) differ from it, for 4.1 and before (4 records) and for 4.5
     # (4 records). Without records, two tokens are added for the words around the name.
-    (r"claude-3[-.]5-haiku", ToolsPreamble(264, 355, 357)),
+    (r"claude-3([-.]5)?-haiku", ToolsPreamble(264, 355, 353)),  # a named tool: 353 to 357 (7 records)
     (r"claude-(3|opus-4(?![-.][5-9])|sonnet-4(?![-.][5-9])|4-)", ToolsPreamble(313, 315, 274)),
     (r"claude-[a-z]+-4[-.]5", ToolsPreamble(496, 588, 590)),
     (r"claude-[a-z]+-4[-.]6", ToolsPreamble(497, 589, 591)),
@@ -151,12 +153,15 @@ def image_rule(name: str) -> ImageRule:
         case "claude":
             return claude_high_tokens if claude_version(name) >= (4, 7) else claude_standard_tokens
         case "openai":
-            return _first_match(OPENAI_IMAGES, name)
+            rule = _first_match(OPENAI_IMAGES, name)
+            return replace(rule, on_responses=True) if isinstance(rule, PatchRule | TileRule) and is_on_responses(name) else rule
         case "google" if "gemini" in name.lower():
             version, on_vertex = gemini_version(name), is_on_vertex(name)
             if version >= (3, 0):
                 return GeminiRule(texts_only=on_vertex)
-            return GeminiTileRule(has_tiles="2.5-flash" not in bare(name), texts_only=on_vertex or version < (2, 5))
+            before = version < (2, 5)
+            tiles = "2.5-flash" not in bare(name)
+            return GeminiTileRule(has_tiles=tiles, texts_only=on_vertex or before, seals_calls=on_vertex and not before)
         case _:
             return estimated_image_tokens
 

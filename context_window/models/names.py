@@ -82,6 +82,11 @@ def is_on_vertex(name: str) -> bool:
     return re.search(r"vertex|publishers/google/", name.lower()[:LONGEST]) is not None
 
 
+def is_on_responses(name: str) -> bool:
+    """True if the name says that OpenAI's Responses API serves the model: `responses/…`, `openai/responses/…`, `openai-responses:…`."""
+    return re.search(r"\bresponses[/:]", name.lower()[:LONGEST]) is not None
+
+
 def claude_version(name: str) -> tuple[int, int]:
     """Return major and minor version: `claude-opus-4-7` is (4, 7), `claude-3-5-haiku` (3, 5)."""
     return _version(r"claude-(?:[a-z]+-)?v?(\d{1,2})(?:[-.](\d{1,2}))?(?!\d)", name if "claude" in name.lower() else bare(name))

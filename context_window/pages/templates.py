@@ -6,6 +6,8 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from session.extras import install_line
+
 from ..printable import printable_lines
 from .chart import BANDS_MAX, Chart
 from .shapes import HEIGHT, WIDTH, Shapes, amount_text, money_text
@@ -29,10 +31,17 @@ def filled(name: str, folder: Path, **values: object) -> Markup:
         name: The template's file name.
         folder: The folder of the template. It may use those of this room, too.
         values: The values of its fields.
-    """
-    from markupsafe import Markup
 
-    return Markup(_environment(folder).get_template(name).render(**values))  # noqa: S704 - the template has escaped its values
+    Raises:
+        ModuleNotFoundError: The extra `pages` is not installed.
+    """
+    try:
+        from markupsafe import Markup
+
+        environment = _environment(folder)
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"pages need more packages: {install_line('pages')}", name=error.name) from None
+    return Markup(environment.get_template(name).render(**values))  # noqa: S704 - the template has escaped its values
 
 
 @cache

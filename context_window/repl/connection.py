@@ -6,6 +6,7 @@ import os
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
+from session.extras import package_line
 from session.printable import printable
 from session.redaction import redacted, short
 
@@ -68,7 +69,7 @@ def connect(model: str, provider_name: str | None, base_url: str | None, stack: 
     try:
         return _model(name, model, options, stack)
     except ModuleNotFoundError as error:
-        raise ChatError(f"{name} needs another package: pip install {package}") from error
+        raise ChatError(f"{name} needs another package: {package_line(package)}") from error
     except Exception as error:  # the client checks the addresses and proxies in the environment
         reason = redacted(printable(str(error)))
         raise ChatError(f"the client of {name} cannot be made: {reason}; check the address and the proxy settings") from error

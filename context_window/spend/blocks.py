@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import datetime, tzinfo
 
 from session.transcripts.reported_requests import Request
@@ -11,15 +12,13 @@ HOUR = 3_600
 LENGTH = 5 * HOUR
 
 
-def block_names(requests: Sequence[Request], zone: tzinfo | None, unknown: str) -> list[str]:
-    """Return the name of each request's block: when it began, and the tool, since each tool has a plan of its own.
+def block_starts(requests: Sequence[Request]) -> list[float | None]:
+    """Return when each request's block began, in Unix seconds; None for requests without a time. Each tool has blocks, as it has a plan.
 
     Args:
         requests: The requests, in any order.
-        zone: The time zone of the names. Default: the machine's.
-        unknown: The name of requests without a time.
     """
-    names = [unknown] * len(requests)
+    begun: list[float | None] = [None] * len(requests)
     starts: dict[str, float] = {}
     for index in sorted(range(len(requests)), key=lambda index: requests[index].time or 0):
         request = requests[index]
@@ -27,8 +26,21 @@ def block_names(requests: Sequence[Request], zone: tzinfo | None, unknown: str) 
             continue
         if request.time >= starts.get(request.tool, float("-inf")) + LENGTH:
             starts[request.tool] = request.time // HOUR * HOUR
-        try:
-            names[index] = f"{datetime.fromtimestamp(starts[request.tool], zone):%Y-%m-%d %H:%M} {request.tool}"
-        except (OverflowError, ValueError, OSError):
-            continue
+        begun[index] = starts[request.tool]
+    return begun
+
+
+def block_names(requests: Sequence[Request], zone: tzinfo | None, unknown: str) -> list[str]:
+    """Return the name of each request's block: when it began, and the tool.
+
+    Args:
+        requests: The requests, in any order.
+        zone: The time zone of the names. Default: the machine's.
+        unknown: The name of requests without a time.
+    """
+    names = [unknown] * len(requests)
+    for index, start in enumerate(block_starts(requests)):
+        if start is not None:
+            with suppress(OverflowError, ValueError, OSError):
+                names[index] = f"{datetime.fromtimestamp(start, zone):%Y-%m-%d %H:%M} {requests[index].tool}"
     return names

@@ -1,14 +1,17 @@
-"""Finds the logs of all tools where they write them, or the logs below given paths. Opens no file."""
+"""Finds the logs of all tools where they write them, or the logs below given paths. Opens no file but crush's list of projects."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from glob import has_magic
 from pathlib import Path
 
-from session.transcripts.opencode_storage import is_database
-from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS
+from session.transcripts import aider, crush
+from session.transcripts.databases import is_file
+from session.transcripts.detect import ALL_FORMATS
+from session.transcripts.storage_readers import CLINE_TASK, VS_CODE_TOOLS, is_database
 
 from .walk import below, matches, walked
 
@@ -21,7 +24,8 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
 
     Args:
         environment: The process's variables. `CLAUDE_CONFIG_DIR` (several folders, separated by commas), `CODEX_HOME`, `COPILOT_HOME`,
-            `PI_CODING_AGENT_DIR`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME` and `APPDATA` move the folders of tools.
+            `PI_CODING_AGENT_DIR`, `XDG_CONFIG_HOME`, `XDG_DATA_HOME`, `APPDATA` and the variables of the readers' `PLACES` move the
+            folders of tools.
         home: The user's home folder.
     """
     config = environment.get("XDG_CONFIG_HOME") or f"{home}/.config"
@@ -39,9 +43,6 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         (f"{home}/.gemini", "tmp/*/chats/*.json*"),
         (pi, "sessions/**/*.jsonl"),
         *((folder, "session-state/**/*.jsonl") for folder in copilot),
-        (f"{home}/.factory", "sessions/**/*.jsonl"),
-        (f"{home}/.grok", "sessions/**/chat_history.jsonl"),
-        (f"{home}/.qwen", "projects/*/chats/*.jsonl"),
         (f"{home}/.cline", "data/sessions/**/*.messages.json"),
         (f"{home}/.cline", f"data/tasks/*/{CLINE_TASK}"),
         *(
@@ -51,6 +52,7 @@ def log_patterns(environment: Mapping[str, str], home: Path) -> list[tuple[str, 
         ),
         (f"{data}/opencode", "opencode*.db"),
         (f"{data}/opencode", "storage/session/*/*.json"),
+        *(found for form in ALL_FORMATS for place in getattr(form, "PLACES", ()) for found in place.where(environment, home)),
     ]
 
 
@@ -60,32 +62,52 @@ def _vs_code(environment: Mapping[str, str], home: Path, config: str) -> list[st
     return [f"{parent}/{edition}" for parent in parents for edition in ("Code", "Code - Insiders")] + [f"{home}/.vscode-server/data"]
 
 
-def find_logs(paths: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, home: Path | None = None) -> list[Path]:
+def find_logs(
+    paths: Iterable[str] = (), *, environment: Mapping[str, str] | None = None, home: Path | None = None, folder: Path | None = None
+) -> list[Path]:
     """Return the paths of logs, each once, in the order of their names.
 
     Args:
-        paths: Files, folders and patterns with `*`. A folder stands for all `.json` and `.jsonl` files below it. Files are returned
-            even if they do not exist, and folders that cannot be listed, so that reading them says so. Default: where the tools
-            write their logs.
+        paths: Files, folders and patterns with `*`. A folder stands for all `.json` and `.jsonl` files, databases and aider's histories
+            below it. Files are returned even if they do not exist, and folders that cannot be listed, so that reading them says so.
+            Default: where the tools write their logs.
         environment: As for `log_patterns`. Default: that of the process.
         home: As for `log_patterns`. Default: the user's.
+        folder: The folder in which, and above which, aider's histories are looked for. Default: the process's.
     """
     named_paths = list(paths)
     if not named_paths:
         patterns = log_patterns(os.environ if environment is None else environment, Path.home() if home is None else home)
-        return _sorted(path for folder, pattern in patterns for path in below(Path(folder), Path(pattern).parts))
+        found = (path for folder, pattern in patterns for path in below(Path(folder), Path(pattern).parts))
+        logs = [log for path in found for log in (crush.databases_in(path) if path.name == "projects.json" else [path])]
+        return _sorted([*logs, *_histories(folder)])
     return _sorted(log for path in named_paths for log in _logs_of(Path(path).expanduser()))
+
+
+def _histories(folder: Path | None) -> Iterator[Path]:
+    """Yield aider's histories in a folder and in those above it. Default: the process's folder, if it still exists."""
+    with suppress(OSError):
+        here = Path.cwd() if folder is None else folder
+        yield from (path for parent in (here, *here.parents) if is_file(path := parent / aider.FILE))
 
 
 def _logs_of(path: Path) -> Iterator[Path]:
     if path.is_dir():
         files = walked(path, lambda way: not _is_read_with_session(path.joinpath(*way)), has_links=True)
-        yield from (file for file, way in files if way is None or ((file.name.endswith(SUFFIXES) or is_database(file)) and file.is_file()))
+        yield from (
+            file
+            for file, way in files
+            if way is None or ((file.name.endswith((*SUFFIXES, aider.FILE)) or is_database(file)) and file.is_file())
+        )
     elif not path.exists() and has_magic(str(path)):
         for match in matches(str(path)):
             yield from _logs_of(match)
     else:
         yield path
+
+
+def _has_name_of_a_log(file: Path) -> bool:
+    return file.name.endswith((*SUFFIXES, aider.FILE)) or is_database(file)
 
 
 def _is_read_with_session(folder: Path) -> bool:

@@ -1,22 +1,19 @@
-"""The limits of plans: those that logs state, and those that our status line was told of. And what used them."""
+"""The limits of plans: those that logs state, and those that our status line and the gateway were told of. And what used them."""
 
 from __future__ import annotations
 
-import json
+from collections import defaultdict
 from collections.abc import Iterable
 from decimal import Decimal
 from pathlib import Path
+from typing import NamedTuple
 
-from session.opening import open_regular
-from session.plan_limits import LimitPeriod, PlanLimits, limits_of
+from session.plan_limits import LATEST, LimitPeriod, PlanLimits, limits_of
 from session.transcripts.reported_requests import Request
 
-from ..user_folder import LIMITS_FILE, user_folder
+from ..kept_limits import kept_limits
 from .money import cost_of
 from .tables import UNKNOWN
-
-LARGEST = 1_000_000
-"""Bytes of the file that are read."""
 
 
 def stated_limits(of_logs: Iterable[PlanLimits], file: Path | None = None) -> list[PlanLimits]:
@@ -24,29 +21,34 @@ def stated_limits(of_logs: Iterable[PlanLimits], file: Path | None = None) -> li
 
     Args:
         of_logs: Those that logs state.
-        file: What the status line has kept. Default: where it does.
+        file: What the status line and the gateway have kept. Default: where they do.
     """
     newest: dict[str, PlanLimits] = {}
-    for limits in (*of_logs, *_noted(file)):
+    kept = (limits_of(tool, value.get("rate_limits"), value["time"]) for tool, value in kept_limits(file).items())
+    for limits in (*of_logs, *kept):
+        if limits is None:
+            continue
         if limits.tool not in newest or newest[limits.tool].time < limits.time:
             newest[limits.tool] = limits
     return [newest[tool] for tool in sorted(newest)]
 
 
-def _noted(file: Path | None) -> list[PlanLimits]:
-    try:
-        with open_regular(user_folder() / LIMITS_FILE if file is None else file) as opened:
-            content = json.loads(opened.read(LARGEST))
-    except (OSError, RuntimeError, ValueError, RecursionError):
-        return []
-    tools = content.items() if isinstance(content, dict) else ()
-    noted = ((tool, value) for tool, value in tools if isinstance(value, dict) and isinstance(value.get("time"), int | float))
-    limits = (limits_of(tool, value.get("rate_limits"), value["time"]) for tool, value in noted)
-    return [each for each in limits if each is not None]
+class PeriodUse(NamedTuple):
+    """What used a part of a period.
+
+    Attributes:
+        project: The project.
+        begun: Unix seconds of the session's first request; None for the whole project.
+        part: Its part of the money.
+    """
+
+    project: str
+    begun: float | None
+    part: float
 
 
-def most_used_by(limits: PlanLimits, period: LimitPeriod, requests: Iterable[Request]) -> tuple[str, float] | None:
-    """Return the project that used most of a period, and its part of the money; None if that is not known.
+def most_used_by(limits: PlanLimits, period: LimitPeriod, requests: Iterable[Request]) -> list[PeriodUse]:
+    """Return the session that used most of a period, if logs state sessions, and then the project that did; neither if that is not known.
 
     Args:
         limits: The limits.
@@ -54,15 +56,27 @@ def most_used_by(limits: PlanLimits, period: LimitPeriod, requests: Iterable[Req
         requests: All requests.
     """
     if period.resets is None:
-        return None
+        return []
     since = period.resets - 60 * period.minutes
-    costs: dict[str, Decimal] = {}
+    sessions, projects = defaultdict[str, Decimal](Decimal), defaultdict[str, Decimal](Decimal)
+    firsts: dict[str, Request] = {}
     for request in requests:
-        if request.tool == limits.tool and request.time is not None and since <= request.time < period.resets:
-            name = request.project or UNKNOWN
-            costs[name] = costs.get(name, Decimal(0)) + (cost_of(request) or 0)
-    total = sum(costs.values(), Decimal(0))
+        if request.tool != limits.tool or request.time is None or not 0 <= request.time < LATEST:
+            continue
+        first = firsts.setdefault(request.session, request)
+        if request.time < (first.time or 0):
+            firsts[request.session] = request
+        if since <= request.time < period.resets:
+            cost = cost_of(request) or Decimal(0)
+            sessions[request.session] += cost
+            projects[request.project or UNKNOWN] += cost
+    total = sum(projects.values(), Decimal(0))
     if not total:
-        return None
-    name = max(costs, key=lambda project: (costs[project], project))
-    return name, float(costs[name] / total)
+        return []
+    session = max((name for name in sessions if name), key=lambda name: (sessions[name], name), default=None)
+    project = max(projects, key=lambda name: (projects[name], name))
+    uses = [PeriodUse(project, None, float(projects[project] / total))]
+    if session is not None:
+        first = firsts[session]
+        uses.insert(0, PeriodUse(first.project or UNKNOWN, first.time, float(sessions[session] / total)))
+    return uses

@@ -40,6 +40,8 @@ SEARCHES = Decimal(10)
 """US dollars for 1,000 web searches: https://platform.claude.com/docs/en/agents-and-tools/tool-use/web-search-tool."""
 SAME = Decimal("0.001")
 """Part of a price by which two lists may differ and still agree: some round."""
+EARLIEST, LATEST = -62_135_510_400, 253_402_214_400
+"""Unix seconds of the second and the last day that a date can be, in any time zone."""
 DAY, HALF_HOUR = 86_400, 1_800
 """Seconds for which a price stays the same: prices by the time of day change at half hours."""
 
@@ -150,11 +152,7 @@ class _Quote(NamedTuple):
 
 
 def _quote_of(request: Request) -> _Quote | None:
-    if request.time is None or not request.model:
-        return None
-    try:
-        datetime.fromtimestamp(request.time, UTC)
-    except (OverflowError, ValueError, OSError):
+    if request.time is None or not request.model or not EARLIEST <= request.time <= LATEST:
         return None
     step = HALF_HOUR if _goes_by_the_hour(request.model) else DAY
     moment = int(request.time // step) * step

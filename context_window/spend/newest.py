@@ -6,9 +6,13 @@ import json
 import re
 from hashlib import sha256
 from pathlib import Path
+from urllib.parse import unquote
 
 from session.errors import TranscriptError
 from session.opening import open_regular
+from session.transcripts import aider
+from session.transcripts.detect import DATABASES
+from session.transcripts.kimi import project_of
 from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
 from session.transcripts.values import count_at, object_at, text_at
 
@@ -17,6 +21,7 @@ from .discovery import SUFFIXES, find_logs
 HEAD = 256 * 1024
 """Bytes of a log in which its folder is looked for."""
 _FOLDER = re.compile(rb'(?<!\\)"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
+_TREE = re.compile(rb'"trees"\s*:\s*\[\s*\{[^{}]*"uri"\s*:\s*"file://([^"\\]*)"')
 _HASH = re.compile(rb'(?<!\\)"projectHash"\s*:\s*"([0-9a-f]{64})"')
 _SUB_AGENT = re.compile(rb'"source"\s*:\s*\{\s*"subagent"')
 
@@ -49,22 +54,27 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
     """
     times: list[tuple[int, Path, Path | None]] = []
     for path in paths:
-        if is_stored(path):
+        if is_stored(path) or path.name in DATABASES:
             times += _sessions_of(path)
             continue
-        is_sub_agent = path.name.startswith("agent-") or "subagents" in path.parts
-        if is_sub_agent or path.suffix not in SUFFIXES:
+        is_sub_agent = path.name.startswith("agent-") or path.parent.name.startswith("agent-") or "subagents" in path.parts
+        if is_sub_agent or (path.suffix not in SUFFIXES and path.name != aider.FILE):
             continue
         try:
-            times.append((path.stat().st_mtime_ns, path, None))
+            project = str(path.parent) if path.name == aider.FILE else project_of(path)
+            times.append((path.stat().st_mtime_ns, path, Path(project) if project else None))
         except OSError:
             continue
     return [row[1:] for row in sorted(times, key=lambda row: (-row[0], row[1]))]
 
 
 def _sessions_of(path: Path) -> list[tuple[int, Path, Path]]:
-    """Return the time of the last change, the path and the folder of each session in opencode's storage."""
+    """Return the time of the last change, the path and the folder of each session in a tool's storage."""
     try:
+        if path.name in DATABASES:
+            chats = DATABASES[path.name][1].chats(path)
+            ids = {chat.id for chat in chats}
+            return [(int(one.updated * 1e9), path / one.id, Path(one.folder)) for one in chats if one.parent not in ids]
         with stored_sessions(path) as sessions:
             infos = [session.info for session in sessions if "parentID" not in session.info]
     except TranscriptError:
@@ -94,6 +104,8 @@ def _distance(head: bytes, folder: Path) -> int | None:
             return _distance_of(Path(json.loads(match[1])), folder)
         except ValueError:
             return None
+    if match := _TREE.search(head):  # Amp names a folder by its address
+        return _distance_of(Path(unquote(match[1].decode("utf-8", "replace"))), folder)
     if match := _HASH.search(head):  # Gemini CLI names a folder by the SHA-256 of its path
         folders = [folder, *folder.parents]
         hashes = [sha256(str(path).encode("utf-8", "surrogateescape")).hexdigest() for path in folders]

@@ -22,9 +22,9 @@ from itertools import pairwise
 from session.transcripts.reported_requests import Request
 
 from .breaks import SMALLER, cached_prefix, cost_of_break, is_outlived
-from .money import cost_of, rates_of
+from .money import Invoice, cost_of, invoice_of, rates_of
 from .reasons import ADVICE, UNEXPLAINED, reasons_by
-from .tables import SpendRow, choose, spend_by, sum_of
+from .tables import SpendRow, local_day, spend_by, sum_of
 from .what_if import what_if
 
 ALL = "all days"
@@ -86,13 +86,22 @@ def overview_of(requests: Iterable[Request], today: date) -> Overview:
         today: The day in the machine's time zone.
     """
     requests = list(requests)
+    invoices = {id(request): invoice_of(request) for request in requests}
+
+    def invoice(request: Request) -> Invoice:
+        return invoices.get(id(request)) or invoice_of(request)
+
+    dated = [(request, day) for request in requests if (day := local_day(request)) is not None and day <= today]
     starts = {"today": today, "7 days": today - timedelta(days=6), "this month": today.replace(day=1)}
-    chosen = {name: choose(requests, since=start, until=today) for name, start in starts.items()} | {ALL: requests}
+    chosen = {name: [request for request, day in dated if day >= start] for name, start in starts.items()} | {ALL: requests}
     scope = "this month" if chosen["this month"] else ALL
-    groups = {name: sorted(spend_by(name, chosen[scope]), key=lambda row: (-row.cost, row.name)) for name in ("model", "project", "tool")}
-    periods = {name: sum_of(name, of_period) for name, of_period in chosen.items()}
-    saved = periods[scope].cost - sum_of("", what_if(chosen[scope], "auto").requests).cost
-    reasons = reasons_by("cause", chosen[scope])
+    groups = {
+        name: sorted(spend_by(name, chosen[scope], invoice=invoice), key=lambda row: (-row.cost, row.name))
+        for name in ("model", "project", "tool")
+    }
+    periods = {name: sum_of(name, of_period, invoice) for name, of_period in chosen.items()}
+    saved = periods[scope].cost - sum_of("", what_if(chosen[scope], "auto").requests, invoice).cost
+    reasons = reasons_by("cause", chosen[scope]) if any(request.makeup for request in chosen[scope]) else []
     unexplained = sum((row.share for row in reasons if row.name == UNEXPLAINED), 0.0)
     is_explained = bool(reasons) and unexplained <= HALF
     causes = [CauseRow(row.name, ADVICE[row.name], row.cost, row.requests) for row in reasons if row.name in ADVICE and row.cost > 0]

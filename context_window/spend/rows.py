@@ -12,10 +12,11 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
+from functools import partial
 from hashlib import blake2b
 from sys import intern
 from typing import Any
@@ -146,7 +147,9 @@ def decode(data: bytes) -> LogRows:
     try:
         values = json.loads(data if data.startswith(b"{") else zlib.decompress(data))
         texts = [intern(text) for text in values["texts"]]
-        requests = tuple(_request(dict(zip(values["fields"], row, strict=True)), texts) for row in values["requests"])
+        rows, fields = values["requests"], tuple(values["fields"])
+        read = partial(_own_request, texts) if fields == FIELDS else partial(_request, texts, fields)
+        requests = tuple(map(read, rows))
         thread, start, parents = values["lineage"]
         lineage = Lineage(thread, start, tuple(parents))
         return LogRows(
@@ -175,7 +178,38 @@ def _limits(values: list[Any] | None) -> PlanLimits | None:
     return PlanLimits(tool, time, plan, tuple(LimitPeriod(*period) for period in periods))
 
 
-def _request(row: dict[str, Any], texts: list[str]) -> Request:
+def _own_request(texts: list[str], row: list[Any]) -> Request:
+    """Return a request of this format, whose fields are those of `Request` in another order: by place, which is twice as fast."""
+    id_, time, tool, model, project, session, agent, speed, tier, region, branch, *rest = row
+    uncached, read, write, for_hour, output, reasoning, cost, searches, largest, makeup = rest
+    return Request(
+        id_,
+        time,
+        texts[tool],
+        texts[model],
+        texts[project],
+        texts[session],
+        texts[agent],
+        uncached,
+        read,
+        write,
+        for_hour,
+        output,
+        reasoning,
+        None if cost is None else Decimal(cost),
+        texts[speed],
+        texts[tier],
+        texts[region],
+        searches,
+        largest,
+        texts[branch],
+        None if makeup is None else _makeup(makeup, texts),
+    )
+
+
+def _request(texts: list[str], fields: Sequence[str], values: list[Any]) -> Request:
+    """Return a request of an earlier format."""
+    row = dict(zip(fields, values, strict=True))
     row |= {name: texts[row[name]] for name in TEXTS if name in row}
     cost, makeup = row["cost"], row["makeup"]
     row["cost"] = None if cost is None else Decimal(cost)

@@ -13,7 +13,7 @@ from typing import Any
 from session.transcripts.reported_requests import Request
 
 from .blocks import block_names
-from .money import invoice_of
+from .money import Invoice, invoice_of
 
 UNKNOWN = "(unknown)"
 MAIN = "(main)"
@@ -171,19 +171,22 @@ def choose(
     return [request for request in requests if passes(request)]
 
 
-def spend_by(grouping: str, requests: Iterable[Request], *, zone: tzinfo | None = None) -> list[SpendRow]:
+def spend_by(
+    grouping: str, requests: Iterable[Request], *, zone: tzinfo | None = None, invoice: Callable[[Request], Invoice] = invoice_of
+) -> list[SpendRow]:
     """Return a row of sums for each value of a property, in the order of their names.
 
     Args:
         grouping: One of `GROUPINGS`.
         requests: The requests.
         zone: As for `choose`.
+        invoice: As for `sum_of`.
     """
     requests = list(requests)
     rows: dict[str, list[Request]] = {}
     for name, request in zip(_names(grouping, requests, zone), requests, strict=True):
         rows.setdefault(name, []).append(request)
-    return [sum_of(name, rows[name]) for name in sorted(rows)]
+    return [sum_of(name, rows[name], invoice) for name in sorted(rows)]
 
 
 def _names(grouping: str, requests: Sequence[Request], zone: tzinfo | None) -> list[str]:
@@ -195,9 +198,15 @@ def _names(grouping: str, requests: Sequence[Request], zone: tzinfo | None) -> l
     return [UNKNOWN if day is None else DAYS[grouping](day) for day in days]
 
 
-def sum_of(name: str, requests: Sequence[Request]) -> SpendRow:
-    """Return the sums of the requests under a name."""
-    invoices = [invoice_of(request) for request in requests]
+def sum_of(name: str, requests: Sequence[Request], invoice: Callable[[Request], Invoice] = invoice_of) -> SpendRow:
+    """Return the sums of the requests under a name.
+
+    Args:
+        name: The name.
+        requests: The requests.
+        invoice: Returns a request's price. Callers who make several sums of the same requests can work it out once.
+    """
+    invoices = [invoice(request) for request in requests]
     disputes = [abs(invoice.cost - invoice.other) for invoice in invoices if invoice.cost is not None and invoice.other is not None]
     return SpendRow(
         name,

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from session.errors import SessionError
 from session.session import Session
 from session.transcripts import read_account
-from session.transcripts.opencode_storage import is_database
 from session.transcripts.reported_requests import Request, read_requests
 from session.units import PRIORITY
 
@@ -22,6 +20,7 @@ from ..timeline.contents import WindowContents
 from ..timeline.matches import match_requests
 from ..timeline.points import Point, Timeline
 from .entries import Entry
+from .titles import place_of
 
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager
@@ -82,8 +81,7 @@ def opened(entry: Entry, grown: Callable[[str], Grown]) -> Opened:
 
 
 def _conversations(log: str, session_id: str, grown: Callable[[str], Grown]) -> Iterable[Conversation]:
-    is_name = Path(session_id).name == session_id  # and no path that leads elsewhere
-    path = Path(log, session_id) if is_database(Path(log)) and is_name else Path(log)
+    path = place_of(log, session_id)
     account = read_account(path)
     requests: Sequence[Request] = read_requests(path).requests
     sessions = [found for index, found in enumerate(account.sessions) if index >= account.main_count or found.id == session_id]

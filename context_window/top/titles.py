@@ -11,7 +11,9 @@ from session.errors import SessionError
 from session.items import Message, MessageCategory
 from session.opening import open_regular
 from session.transcripts import read_account
+from session.transcripts.detect import DATABASES
 from session.transcripts.opencode_storage import is_stored, stored_sessions
+from session.transcripts.storage_readers import is_database
 from session.transcripts.values import text_at
 
 HEAD = 256 * 1024
@@ -19,6 +21,17 @@ HEAD = 256 * 1024
 LONGEST = 200
 """Characters of a title."""
 _TITLE = re.compile(rb'(?<!\\)"(?:customTitle|aiTitle)"\s*:\s*("(?:[^"\\]|\\.){1,2000}")')
+
+
+def place_of(log: str, session_id: str) -> Path:
+    """Return the path that names a session in its log: of a database, a path below it.
+
+    Args:
+        log: The log's path.
+        session_id: The session's id. One that is no name would lead elsewhere, so it is left out.
+    """
+    path = Path(log)
+    return path / session_id if is_database(path) and Path(session_id).name == session_id else path
 
 
 def title_of(log: str, session_id: str) -> str:
@@ -31,11 +44,16 @@ def title_of(log: str, session_id: str) -> str:
     path = Path(log)
     try:
         if is_stored(path):
-            with stored_sessions(path) as sessions:
+            with stored_sessions(place_of(log, session_id)) as sessions:
                 return _line(next((text_at(found.info, "title") for found in sessions if found.info.get("id") == session_id), ""))
+        if path.name in DATABASES:
+            place = place_of(log, session_id)
+            chats = DATABASES[path.name][1].chats(place)
+            titles = [chat.metadata.get("title", "") for chat in chats if chat.id == session_id]
+            return _line("".join(titles)) or _first_words(place, session_id)
         with open_regular(path) as file:
             head = file.read(HEAD + 1)
-        if (titles := _TITLE.findall(head)) and (title := _line(str(json.loads(titles[-1])))):
+        if (named := _TITLE.findall(head)) and (title := _line(str(json.loads(named[-1])))):
             return title
         if len(head) <= HEAD:
             return _first_words(path, session_id)

@@ -43,6 +43,7 @@ class Result:
     parts: tuple[Part, ...]
     is_error: bool = False
     name: str = ""
+    extra: Mapping[str, object] = field(default_factory=dict)
 
 
 Piece: TypeAlias = Part | Thought | Call | Result

@@ -17,6 +17,42 @@ from session.errors import FormatError, short
 
 from .conversation import arguments_object
 
+
+class Pieces:
+    """Texts and lists that come in pieces, by the field that they continue.
+
+    Each is joined once, at the end: one that is copied with each piece takes time with its square.
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[tuple[int, str], tuple[dict[str, Any], list[Any]]] = {}
+
+    def add(self, fields: dict[str, Any], name: str, piece: object) -> None:
+        """Add a piece to what a field holds: a text to a text, anything else to a list.
+
+        Args:
+            fields: The object that has the field. It must not be copied before `join`.
+            name: The field.
+            piece: The piece.
+        """
+        held = self._found.get((id(fields), name))
+        if held is None:
+            before = fields.get(name)
+            begun = [before] if isinstance(before, str) else [] if isinstance(piece, str) else [*(before or ())]
+            held = self._found[id(fields), name] = fields, begun
+        held[1].append(piece)
+
+    def replace(self, fields: dict[str, Any], name: str, value: object) -> None:
+        """Put a value in the place of a field and of its pieces."""
+        self._found.pop((id(fields), name), None)
+        fields[name] = value
+
+    def join(self) -> None:
+        """Write each text and list into its field."""
+        for (_, name), (fields, pieces) in self._found.items():
+            fields[name] = "".join(pieces) if isinstance(pieces[-1], str) else pieces
+
+
 FINAL_EVENTS = frozenset({"response.completed", "response.incomplete", "response.failed"})
 """Types of the events that end a response and hold it."""
 _TEXT = frozenset({"text", "thought"})
@@ -71,6 +107,7 @@ def joined_message(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         FormatError: The events are not complete.
     """
     message: dict[str, Any] = {}
+    pieces = Pieces()
     blocks: dict[object, dict[str, Any]] = {}
     seen: set[object] = set()
     for event in events:
@@ -81,7 +118,7 @@ def joined_message(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             case "content_block_start":
                 blocks[event.get("index")] = {**event.get("content_block", {})}
             case "content_block_delta" if block is not None and isinstance(piece, Mapping):
-                _add_block_piece(block, piece)
+                _add_block_piece(pieces, block, piece)
             case "message_delta" if isinstance(piece, Mapping):
                 usage = {**(message.get("usage") or {}), **_without_nulls(event.get("usage") or {})}
                 message |= {
@@ -92,6 +129,7 @@ def joined_message(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         seen.add(event.get("type"))
     if not seen >= {"message_start", "message_stop"}:
         raise FormatError("response", "the stream ended before the response was complete")
+    pieces.join()
     for block in blocks.values():
         if "partial_json" in block:
             block["input"] = arguments_object(block.pop("partial_json"))
@@ -101,6 +139,7 @@ def joined_message(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 def joined_completion(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the completion that was streamed in these chunks of Chat Completions. Only the first choice is read."""
     message: dict[str, Any] = {"role": "assistant", "content": None}
+    pieces = Pieces()
     calls: dict[int, dict[str, Any]] = {}
     completion: dict[str, Any] = {"object": "chat.completion"}
     finish_reason = None
@@ -113,9 +152,10 @@ def joined_completion(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
         delta = choice.get("delta") or {}
         for name in ("content", "refusal", "reasoning_content", "reasoning"):
             if isinstance(delta.get(name), str):
-                message[name] = (message.get(name) or "") + delta[name]
+                pieces.add(message, name, delta[name])
         for number, call in enumerate(delta.get("tool_calls") or ()):
-            _add_call_piece(calls.setdefault(call.get("index", number), {"type": "function"}), call)
+            _add_call_piece(pieces, calls.setdefault(call.get("index", number), {"type": "function"}), call)
+    pieces.join()
     if calls:
         message["tool_calls"] = [calls[index] for index in sorted(calls)]
     return {**completion, "choices": [{"index": 0, "message": message, "finish_reason": finish_reason}]}
@@ -137,6 +177,7 @@ def final_response(events: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
 def joined_contents(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the response that was streamed in these chunks of Gemini. Only the first candidate is read."""
     parts: list[Any] = []
+    pieces, own = Pieces(), None  # the last part, once it is a copy that may grow
     response: dict[str, Any] = {}
     candidate: dict[str, Any] = {}
     for chunk in chunks:
@@ -145,9 +186,12 @@ def joined_contents(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
             candidate.update({name: value for name, value in piece.items() if name != "content" and value is not None})
             for part in (piece.get("content") or {}).get("parts") or ():
                 if parts and _is_unsigned_text(parts[-1]) and _is_unsigned_text(part) and parts[-1].get("thought") == part.get("thought"):
-                    parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
+                    if parts[-1] is not own:
+                        parts[-1] = own = {**parts[-1]}
+                    pieces.add(own, "text", part["text"])
                 else:
                     parts.append(part)
+    pieces.join()
     if parts:
         candidate["content"] = {"role": "model", "parts": [part for part in parts if part != {"text": ""}]}
     return {**response, "candidates": [candidate] if candidate else []}
@@ -177,7 +221,7 @@ def _has_delta(payload: Mapping[str, Any]) -> bool:
     return isinstance(choices, list) and any(isinstance(choice, Mapping) and "delta" in choice for choice in choices)
 
 
-def _add_call_piece(call: dict[str, Any], piece: Mapping[str, Any]) -> None:
+def _add_call_piece(pieces: Pieces, call: dict[str, Any], piece: Mapping[str, Any]) -> None:
     """Add the next piece of a call: its id and name come once, its arguments in pieces."""
     for name in ("id", "type"):
         if piece.get(name):
@@ -187,17 +231,19 @@ def _add_call_piece(call: dict[str, Any], piece: Mapping[str, Any]) -> None:
             continue
         fields = call.setdefault(kind, {})
         for name, text in piece[kind].items():
-            if isinstance(text, str):
-                fields[name] = fields.get(name, "") + text if name in ("arguments", "input") else text or fields.get(name, "")
+            if isinstance(text, str) and name in ("arguments", "input"):
+                pieces.add(fields, name, text)
+            elif isinstance(text, str):
+                fields[name] = text or fields.get(name, "")
 
 
-def _add_block_piece(block: dict[str, Any], piece: Mapping[str, Any]) -> None:
+def _add_block_piece(pieces: Pieces, block: dict[str, Any], piece: Mapping[str, Any]) -> None:
     """Add the next piece of a block: of its text, its thinking, its signature, its arguments or its citations."""
     for name, value in piece.items():
         if name == "citation":
-            block["citations"] = [*(block.get("citations") or ()), value]
+            pieces.add(block, "citations", value)
         elif name != "type" and isinstance(value, str):
-            block[name] = (block.get(name) or "") + value
+            pieces.add(block, name, value)
 
 
 def _without_nulls(fields: Mapping[str, Any]) -> dict[str, Any]:

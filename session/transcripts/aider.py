@@ -14,17 +14,21 @@ from session.items import Message
 from .account import TranscriptAccount
 from .draft import Draft, finish
 from .record import Record
+from .requests import Request, amounts_of
 from .source import Source
-from .usage import Counts, split_total
-from .values import seconds
+from .usage import Counts, dollars, split_total
+from .values import seconds, text_at
 
 NAME = "aider"
+FILE = ".aider.chat.history.md"
+"""The history's usual name. It lies in the folder of the project."""
 
 _SESSION_START = re.compile(r"# aider chat started at (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d)\s*$")
 _ANY_SESSION_START = re.compile(r"^\s*# aider chat started at \d{4}-\d\d-\d\d", re.MULTILINE)
 _TOKENS = re.compile(
     r"> Tokens: ([\d.,]+[kM]?) sent(?:, ([\d.,]+[kM]?) cache write)?(?:, ([\d.,]+[kM]?) cache hit)?, ([\d.,]+[kM]?) received"
 )
+_COST = re.compile(r"\. Cost: \$(\d[\d,]*(?:\.\d+)?|\.\d+) (?:message|request|send)")
 _MODEL = re.compile(r"> (?:Main model|Model): (\S+)")
 _COMMAND = re.compile(r"/([a-z-]+)(?:\s+|$)|!")
 _PROMPT_COMMANDS = frozenset({"ask", "code", "architect", "context", "help"})
@@ -42,6 +46,11 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
     Raises:
         TranscriptError: The file contains no messages.
     """
+    return finish(NAME, source, [chat.draft for chat in _chats(source)])
+
+
+def _chats(source: Source) -> list[_AiderChat]:
+    """Return the sessions in the file, those without a message too."""
     lines = source.text().split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -56,7 +65,16 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
         chats[-1].read_line(number, line)
     for chat in chats[-1:]:
         chat.end()
-    return finish(NAME, source, [chat.draft for chat in chats])
+    return chats
+
+
+def requests_in(source: Source) -> list[Request]:
+    """Return the requests that the file reports tokens for, with their price if it states one. aider rounds both.
+
+    Raises:
+        TranscriptError: The file cannot be read.
+    """
+    return [request for chat in _chats(source) for request in chat.requests]
 
 
 def _is_marked(line: str) -> bool:
@@ -74,6 +92,7 @@ class _AiderChat:
             first_line: Number of the session's first line.
             has_marks: True if aider's lines still end in two spaces.
         """
+        self._source = source
         self.draft = Draft(NAME, source, f"{source.path.stem}:{first_line}", {"started": started})
         self._time = seconds(started) or 0.0
         self._has_marks = has_marks
@@ -81,6 +100,8 @@ class _AiderChat:
         self._reply: list[tuple[Record, str]] = []  # lines of the model's message that is being read
         self._response = ""
         self._is_reported = False
+        self._started = started
+        self.requests: list[Request] = []
 
     def read_line(self, number: int, line: str) -> None:
         """Read one line."""
@@ -113,10 +134,20 @@ class _AiderChat:
             self.draft.metadata["model"] = match[1]
         if match := _TOKENS.match(line):
             self._end_reply()
+            self._add_request(match, line)
             if self._response and not self._is_reported:
                 self._is_reported = True
                 self.draft.report(self._response, _usage(match))
             self._response = ""
+
+    def _add_request(self, match: re.Match[str], line: str) -> None:
+        name = f"aider:{self._started}:{len(self.requests)}:{match[0]}" if self._started else ""
+        cost = _COST.search(line, match.end())
+        amount = None if cost is None else dollars(float(cost[1].replace(",", "")))
+        model = text_at(self.draft.metadata, "model").rpartition("/")[2]
+        folder = str(self._source.path.absolute().parent)
+        amounts = amounts_of(_usage(match))
+        self.requests.append(Request(name, self._time or None, NAME, model, folder, self.draft.id, **amounts, cost=amount))
 
     def _end_prompt(self) -> None:
         """Put the consecutive lines of the user as one message."""

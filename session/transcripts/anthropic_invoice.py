@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from .values import JsonObject, count_at, object_at, objects_at, text_at
 
 if TYPE_CHECKING:
-    from .request_readers import Request
+    from .requests import Request
 
 MESSAGE = "message"
 EVERYWHERE = ("global", "not_available")

@@ -10,6 +10,7 @@ from dataclasses import replace
 
 from session.errors import FormatError, short
 from session.parts import Document, Part, Text
+from session.providers.anthropic.blocks import ran_call, ran_result
 from session.providers.anthropic.parse import parse_block, parse_call
 from session.providers.pieces import OPENAI, Piece, Result, Thought
 
@@ -52,7 +53,8 @@ def piece_of(block: object, reasons: list[str]) -> list[Piece]:
     piece: Piece | None
     if is_call(kind):
         call = parse_call(block, "", _ignore)
-        piece = replace(call, id=call.id or text_at(block, "tool_use_id"), name=call.name or UNKNOWN_TOOL)
+        call_id, name = call.id or text_at(block, "tool_use_id"), call.name or UNKNOWN_TOOL
+        piece = replace(call, id=call_id, name=name, metadata={**call.metadata, **ran_call(block)})
     elif kind in ("thinking", "redacted_thinking"):
         piece = parse_block(block, "", _ignore)
     elif kind == "reasoning":  # Inspect's; OpenAI's own is not part of a message
@@ -104,13 +106,18 @@ def text_or_json(value: object) -> str:
 
 def _result(block: JsonObject, reasons: list[str]) -> Result:
     content = block.get("content")
+    is_object = isinstance(content, dict) and content.get("type") not in ("text", "image", "document")
+    is_own = block.get("type") == "tool_result" and not is_object
+    parts = result_parts(content, reasons) if is_own else server_result_parts(content, reasons)
+    call_id, is_error = text_at(block, "tool_use_id", "id"), block.get("is_error") is True
+    return Result(call_id, parts, is_error, text_at(block, "name"), ran_result(block, parts))
+
+
+def server_result_parts(content: object, reasons: list[str]) -> tuple[Part, ...]:
+    """Return the parts of the result of a tool that ran at the provider: of an object its text, or all that anyone can read."""
     if isinstance(content, dict) and content.get("type") not in ("text", "image", "document"):
-        parts: tuple[Part, ...] = (Text(json_text(without_secrets(content))),)
-    elif block.get("type") == "tool_result":
-        parts = result_parts(content, reasons)
-    else:
-        parts = parts_of(content, reasons)
-    return Result(text_at(block, "tool_use_id", "id"), parts, block.get("is_error") is True, text_at(block, "name"))
+        return (Text(text_at(content, "text") or json_text(without_secrets(content))),)
+    return parts_of(content, reasons)
 
 
 def without_secrets(value: JsonObject) -> JsonObject:

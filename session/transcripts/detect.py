@@ -1,7 +1,8 @@
 """Detects the format of a transcript from its content and reads it. All formats are registered here.
 
-A format is a module with `NAME`, `claims` and `read`, as described by `Format`. To add one, write the module and add it to
-the list for its kind: `FORMATS`, `GENERIC_FORMATS` or `TEXT_FORMATS`.
+A format is a module with `NAME`, `claims` and `read`, as described by `Format`. It may have two more: `PLACES`, where the tool writes
+its logs, and a class `Requests`, a `RequestReader` that gets the file's path. To add one, write the module and add it to the list for
+its kind: `FORMATS`, `GENERIC_FORMATS` or `TEXT_FORMATS`.
 """
 
 from __future__ import annotations
@@ -19,14 +20,20 @@ from session.stack import with_room
 
 from . import (
     aider,
+    amp,
+    atif,
     claude_code,
     cline,
     codex,
     copilot_cli,
+    crush,
     cursor,
     droid,
     gemini_cli,
+    goose,
     grok,
+    hermes,
+    kimi,
     message_lists,
     mini_swe_agent,
     opencode,
@@ -37,7 +44,8 @@ from . import (
     swe_agent,
 )
 from .account import TranscriptAccount
-from .opencode_storage import is_storage_file
+from .chat_databases import ChatDatabase, columns_of
+from .opencode_storage import is_storage_file, is_stored
 from .source import COMPLETE, Source, read_lines
 
 
@@ -77,6 +85,12 @@ FORMATS: tuple[Format, ...] = (
     copilot_cli,
     droid,
     grok,
+    kimi,
+    amp,
+    goose,
+    crush,
+    hermes,
+    atif,
     gemini_cli,
     opencode,
     pi,
@@ -92,6 +106,10 @@ GENERIC_FORMATS: tuple[Format, ...] = (message_lists,)
 """Formats that also claim values of other formats. Used only if none of `FORMATS` claims anything in the file."""
 TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
+ALL_FORMATS: tuple[Format, ...] = (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)
+
+DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose, crush, hermes)}
+"""Formats that have databases, by the usual name of one."""
 
 HEAD_BYTES = 4096
 """Bytes at the start of a file that show whether it has one of `TEXT_FORMATS`, and whether it can be a JSON document."""
@@ -176,8 +194,8 @@ def _detect(source: Source) -> Format:
     Raises:
         TranscriptError: The file cannot be read, is empty, or has no known format.
     """
-    if is_storage_file(source):
-        return opencode
+    if (stored := stored_format(source)) is not None:
+        return stored
     generic: Format | None = None
     line, examined = None, 0
     for line in read_lines(source.path):
@@ -199,8 +217,22 @@ def _detect(source: Source) -> Format:
     if match is not None:
         return match
     where = "" if examined <= EXAMINED_MAX or line.number == 1 else f" in its first {line.number:,} lines"
-    names = ", ".join(format_.NAME for format_ in (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS))
+    names = ", ".join(format_.NAME for format_ in ALL_FORMATS)
     raise TranscriptError(source.path, f"no transcript of a known format found{where} (known: {names})")
+
+
+def stored_format(source: Source) -> Format | None:
+    """Return the format of a database or of a file of a storage, by its name or its first bytes; None for any other file.
+
+    Raises:
+        TranscriptError: The file cannot be read.
+    """
+    is_json = source.path.suffix in (".json", ".jsonl")
+    if not is_json and not is_stored(source.path) and (columns := columns_of(source.path)):
+        for form, database in DATABASES.values():
+            if database.column in columns:
+                return form
+    return opencode if is_storage_file(source) else None
 
 
 def _may_be_document(source: Source) -> bool:

@@ -213,6 +213,14 @@ class Draft:
         else:
             self.metadata["usage"] = {name: count for name, count in counts._asdict().items() if name != "last_prompt"}
 
+    def report_in_order(self, reports: Iterable[Counts]) -> None:
+        """Store the usage of the responses, in their order. Does nothing unless there is one for each."""
+        responses = [name for name, group in self._groups if name and group]
+        counts = list(reports)
+        if len(responses) == len(counts):
+            for response, one in zip(responses, counts, strict=True):
+                self.report(response, one)
+
     def session(self) -> Session:
         """Return the finished session. Call it once, after the last record."""
         replaces = self._resolve_compactions()

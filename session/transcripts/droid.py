@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from .account import TranscriptAccount
 from .message_logs import MessageLog
+from .places import Place
 from .source import Source
 from .values import JsonObject, object_at, text_at
 
 NAME = "droid"
+PLACES = (Place("~/.factory", "sessions/**/*.jsonl"),)
 KNOWN = {"session_start": "session metadata", "todo_state": "a list for the screen", "session_end": "session metadata"}
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 from .account import TranscriptAccount
 from .message_logs import MessageLog
+from .places import Place
 from .source import Source
 from .values import JsonObject, objects_at, text_at
 
 NAME = "grok"
+PLACES = (Place("~/.grok", "sessions/**/chat_history.jsonl"),)
 ROLES = {"system": "system", "user": "user", "assistant": "assistant", "tool_result": "tool"}
 KNOWN = {"backend_tool_call": "a call on the provider's side, without its result"}
 MARKS = ("model_fingerprint", "model_id", "synthetic_reason", "prompt_index")

@@ -11,31 +11,23 @@
 from __future__ import annotations
 
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from urllib.parse import quote
 
 from session.errors import TranscriptError
 
+from .databases import HEADER, beside, object_of, opened, rows
 from .opencode_v2 import export_message, is_answer
-from .source import COMPLETE, Source, decode, open_file, parse
+from .source import Source, decode, open_file
 from .values import JsonObject, count_at, id_at, text_at
 
 MODERN = "session_v2"
 """The table of sessions of 2.x."""
 STEP = "step-finish"
 """The type of the parts that have tokens."""
-HEADER = b"SQLite format 3\0"
-"""The first bytes of a database."""
-WAIT = 1.0
-"""Seconds to wait for another process that has locked a database."""
-VALUE_MAX = 100_000_000
-"""Characters of one value. A longer one counts as damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,7 @@ def files_of(path: Path) -> list[Path]:
     """Return the files whose change means that the storage has changed."""
     if is_database(path):
         file, _ = _file_and_session(path)
-        return [file, _beside(file, "-wal")]
+        return [file, beside(file, "-wal")]
     return [path, *_json_files(_messages_folder(path))]
 
 
@@ -87,13 +79,14 @@ def stored_sessions(path: Path) -> Iterator[list[StoredSession]]:
         return
     file, session_id = _file_and_session(path)
     try:
-        with _opened(file) as database:
+        with opened(file) as database:
             sessions = list(_of_database(database))
             if session_id and not any(session.info["id"] == session_id for session in sessions):
                 raise TranscriptError(file, f"holds no session {session_id}")
             yield _family(sessions, session_id) if session_id else sessions
     except (sqlite3.Error, OSError, UnicodeError) as error:  # UnicodeError: a damaged name of a column
-        raise TranscriptError(path, f"is not a database of opencode that we can read: {error}") from None
+        tool = "opencode" if is_stored(path) else "a tool"
+        raise TranscriptError(path, f"is not a database of {tool} that we can read: {error}") from None
 
 
 def damaged_values(messages: Iterable[JsonObject]) -> int:
@@ -114,44 +107,16 @@ def _file_and_session(path: Path) -> tuple[Path, str]:
     return (path.parent, path.name) if path.name.startswith("ses_") and _has_database_name(path.parent) else (path, "")
 
 
-def _beside(path: Path, ending: str) -> Path:
-    return path.with_name(path.name + ending)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database without a change to it or to the files beside it.
-
-    A log of writes is read together with its index, or from a copy if it has none. A database without one can be read without a lock.
-    """
-    open_file(path).close()  # raises an error with the fault of a path that cannot be read
-    with ExitStack() as stack:
-        options = "mode=ro&readonly_shm=1"
-        log = _beside(path, "-wal")
-        if not log.is_file() or log.stat().st_size == 0:
-            options = "mode=ro" if _beside(path, "-journal").exists() else "mode=ro&immutable=1"
-        elif not _beside(path, "-shm").exists():
-            folder = stack.enter_context(TemporaryDirectory())
-            copy = Path(folder, path.name)
-            shutil.copyfile(path, copy)
-            shutil.copyfile(log, _beside(copy, "-wal"))
-            path, options = copy, "mode=ro"
-        database = sqlite3.connect(f"file:{quote(str(path.absolute()))}?{options}", uri=True, timeout=WAIT)
-        stack.callback(database.close)
-        database.text_factory = decode
-        yield database
-
-
 def _of_database(database: sqlite3.Connection) -> Iterator[StoredSession]:
     """Yield the sessions of a database, in order. Of a session in several tables of sessions, the newest row counts."""
     tables = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}  # a view can go on forever
-    rows: dict[str, tuple[str, JsonObject]] = {}
+    newest: dict[str, tuple[str, JsonObject]] = {}
     for table in (MODERN, "session"):
-        for row in _rows(database, table) if table in tables else ():
-            rows.setdefault(text_at(row, "id"), (table, row))
+        for row in rows(database, table) if table in tables else ():
+            newest.setdefault(text_at(row, "id"), (table, row))
     if not {MODERN, "session"} & tables:
         raise sqlite3.DatabaseError("it has no table of sessions")
-    for session_id, (table, row) in sorted(rows.items(), key=lambda entry: (count_at(entry[1][1], "time_created"), entry[0])):
+    for session_id, (table, row) in sorted(newest.items(), key=lambda entry: (count_at(entry[1][1], "time_created"), entry[0])):
         yield StoredSession(_info(row), _reader(database, session_id, tables, is_modern=table == MODERN))
 
 
@@ -168,17 +133,6 @@ def _reader(database: sqlite3.Connection, session_id: str, tables: set[str], *, 
     return read
 
 
-def _rows(database: sqlite3.Connection, table: str, condition: str = "", *values: str) -> Iterator[JsonObject]:
-    """Yield the rows of a table, with the value of each column. Versions differ in the columns."""
-    names = [name for _, name, *_ in database.execute(f"PRAGMA table_info({table})")]
-    columns = ", ".join(f'CASE WHEN length("{name}") <= {VALUE_MAX} THEN "{name}" END' for name in names if '"' not in name)
-    if not names:
-        return
-    order = ", ".join(name for name in ("seq", "id") if name in names)
-    for row in database.execute(f"SELECT {columns} FROM {table} {condition} ORDER BY {order}", values):  # noqa: S608 - names of columns
-        yield dict(zip((name for name in names if '"' not in name), row, strict=True))
-
-
 def _info(row: JsonObject) -> JsonObject:
     """Return the description of a session as an export has it."""
     tokens: JsonObject = {name: count_at(row, f"tokens_{name}") for name in ("input", "output", "reasoning")}
@@ -188,22 +142,22 @@ def _info(row: JsonObject) -> JsonObject:
     return {
         **{name: row.get(name) for name in ("id", "directory", "version", "title", "cost")},
         "time": {name: row.get(f"time_{name}") for name in ("created", "updated")},
-        "model": _object(row.get("model")) or {},
-        "revert": _object(row.get("revert")),
+        "model": object_of(row.get("model")) or {},
+        "revert": object_of(row.get("revert")),
         "tokens": tokens,
     } | ({"parentID": parent} if parent else {})
 
 
 def _modern_messages(database: sqlite3.Connection, session_id: str) -> Iterator[JsonObject]:
-    for row in _rows(database, "session_message", "WHERE session_id = ?", session_id):
-        value = _object(row.get("data"))
+    for row in rows(database, "session_message", "WHERE session_id = ?", session_id):
+        value = object_of(row.get("data"))
         yield {"info": None, "parts": []} if value is None else export_message(row, value)
 
 
 def _messages(database: sqlite3.Connection, session_id: str, *, wants_all: bool) -> list[JsonObject]:
     condition, values = ("", []) if wants_all else (" AND data LIKE ?", [f'%"{STEP}"%'])
-    parts = _rows(database, "part", f"WHERE session_id = ?{condition}", session_id, *values)
-    messages = _rows(database, "message", "WHERE session_id = ?", session_id)
+    parts = rows(database, "part", f"WHERE session_id = ?{condition}", session_id, *values)
+    messages = rows(database, "message", "WHERE session_id = ?", session_id)
     return _joined(
         ((text_at(row, "id"), row.get("data")) for row in messages),
         ((text_at(row, "message_id"), text_at(row, "id"), row.get("data")) for row in parts),
@@ -211,7 +165,7 @@ def _messages(database: sqlite3.Connection, session_id: str, *, wants_all: bool)
 
 
 def _of_folder(path: Path) -> StoredSession:
-    info = _object(_text(path))
+    info = object_of(_text(path))
 
     def read(wants_all: bool) -> list[JsonObject]:
         messages = _json_files(_messages_folder(path))
@@ -236,11 +190,11 @@ def _joined(rows: Iterable[tuple[str, object]], parts: Iterable[tuple[str, str, 
     """
     by_message: dict[str, list[object]] = {}
     for message, part_id, text in parts:
-        part = _object(text)
+        part = object_of(text)
         by_message.setdefault(message, []).append(None if part is None else {"id": part_id} | part)
     messages: list[JsonObject] = []
     for message, text in rows:
-        info = _object(text)
+        info = object_of(text)
         messages.append({"info": None if info is None else info | {"id": message}, "parts": by_message.get(message, [])})
     return messages
 
@@ -273,10 +227,3 @@ def _json_files(folder: Path) -> list[Path]:
 def _text(path: Path) -> str:
     with open_file(path) as file:
         return decode(file.read())
-
-
-def _object(value: object) -> JsonObject | None:
-    """Return the object that the text is, or None if it is damaged."""
-    text = decode(value) if isinstance(value, bytes) else value
-    values, problem = parse(text) if isinstance(text, str) else ((), None)
-    return values[0] if len(values) == 1 and problem in COMPLETE and isinstance(values[0], dict) else None

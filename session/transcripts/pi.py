@@ -22,6 +22,7 @@ from .call_ids import UNKNOWN_TOOL, CallIds
 from .compactions import KeepRule
 from .draft import Draft, finish
 from .media import bytes_of, media_part
+from .places import Place
 from .record import Record
 from .record_feed import feed_lines
 from .source import Source, parse, read_lines
@@ -29,6 +30,8 @@ from .usage import Counts
 from .values import Clock, JsonObject, count_at, id_at, millis, object_at, seconds, text_at
 
 NAME = "pi"
+PLACES = (Place("~/.openclaw", "agents/*/sessions/*.jsonl", "OPENCLAW_STATE_DIR"),)
+"""OpenClaw writes the same form."""
 
 PI_TYPES = frozenset({"thinking_level_change", "model_change", "compaction", "branch_summary", "custom_message", "session_info"})
 """Types of entries that only pi has."""

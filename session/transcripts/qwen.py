@@ -6,19 +6,25 @@ An answer's parts can stand on several records with one `uuid`. `system` records
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 from session.items import Compaction
 
 from .account import TranscriptAccount
 from .compactions import KeepRule
 from .draft import Draft, finish
+from .places import Place
 from .record import Record
 from .record_feed import feed_lines
+from .requests import Request, amounts_of
 from .source import Source
 from .usage import Counts, split_total
-from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, text_at
+from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, stated_at, text_at
 from .writer import Writer, is_message
 
 NAME = "qwen"
+PLACES = (Place("~/.qwen", "projects/*/chats/*.jsonl"),)
 TYPES = ("user", "assistant", "tool_result", "system")
 SCREEN = frozenset(
     {
@@ -111,3 +117,37 @@ def _read_system(draft: Draft, record: Record, value: JsonObject, ends: dict[str
             record.skip("unknown parts of the compressed history")
     else:
         record.skip("for the screen" if kind in SCREEN else f"unknown type {kind!r}"[:100])
+
+
+class Requests:
+    """Qwen Code reports the usage of each answer. A fork's copies keep their ids.
+
+    Attributes:
+        note: A sentence on requests that state only a total; empty if there are none.
+    """
+
+    MARKS = (b'"usageMetadata"',)
+
+    def __init__(self, path: Path) -> None:  # noqa: ARG002 - its records name the session
+        self.note = ""
+
+    def read(self, value: JsonObject) -> Iterator[Request]:
+        """Yield the request of an answer."""
+        usage = object_at(value, "usageMetadata")
+        counts = usage_of(usage)
+        if value.get("type") != "assistant" or counts is None:
+            return
+        if not (count_at(usage, "promptTokenCount") or count_at(usage, "candidatesTokenCount")):
+            self.note = "requests that state only a total, which counts as input"
+        yield Request(
+            f"qwen:{record_id}" if (record_id := id_at(value, "uuid")) else "",
+            seconds(value.get("timestamp")),
+            NAME,
+            text_at(value, "model"),
+            text_at(value, "cwd"),
+            text_at(value, "sessionId"),
+            text_at(value, "agentId"),
+            **amounts_of(counts),
+            reasoning=None if (thoughts := stated_at(usage, "thoughtsTokenCount")) is None else min(thoughts, counts.output_tokens),
+            branch=text_at(value, "gitBranch"),
+        )

@@ -62,6 +62,14 @@ def feed(draft: Draft, record: Record, value: object, read_record: ReadRecord) -
     record.weigh(text_size(value), known)
 
 
+def skip_strangers(record: Record, value: JsonObject, *names: str) -> None:
+    """Give the record a reason if a field that should be a list of objects is anything else, or has other members: they are not read."""
+    for name in names:
+        members = value.get(name) or []
+        if not isinstance(members, list) or not all(isinstance(member, dict) for member in members):
+            record.skip(f"left out what is of unknown form in {name!r}")
+
+
 def text_size(value: object) -> int:
     """Return the bytes of all texts in a JSON value, however deep."""
     size, waiting = 0, [value]

@@ -19,8 +19,8 @@ from session.plan_limits import PlanLimits
 from session.sanitize import MAX_COUNT
 from session.units import is_answer
 
-from .detect import EXAMINED_MAX, FORMATS, read_account
-from .opencode_storage import is_storage_file
+from . import aider
+from .detect import EXAMINED_MAX, FORMATS, HEAD_BYTES, read_account, stored_format
 from .request_readers import (
     NO_LINEAGE,
     READERS,
@@ -30,11 +30,10 @@ from .request_readers import (
     GeminiReader,
     Lineage,
     PiReader,
-    Request,
-    RequestReader,
 )
+from .requests import Request, RequestReader
 from .source import COMPLETE, CUT_OFF, Line, Source
-from .storage_readers import is_storage, read_storage
+from .storage_readers import CLINE_TASK, read_storage
 from .trajectory_readers import TRAJECTORY_READERS
 
 __all__ = ["NO_LINEAGE", "Lineage", "ReadLog", "Request", "each_once", "read_requests"]
@@ -86,11 +85,14 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
         TranscriptError: The file cannot be read, or is not a log of a format whose usage we can read.
     """
     source = Source(Path(path).expanduser(), on_read)
-    if is_storage(source.path) or is_storage_file(source):
-        requests, damaged, note = read_storage(source.path)
+    stored = None if source.path.name == CLINE_TASK else stored_format(source)
+    if source.path.name == CLINE_TASK or stored is not None:
+        requests, damaged, note = read_storage(source.path, stored)
         return ReadLog(
             tuple(each_once(request for request in requests if request.cost or 0 < request.total <= MAX_COUNT)), damaged, note=note
         )
+    if source.path.suffix not in (".json", ".jsonl") and aider.claims(source.bytes(HEAD_BYTES).decode("utf-8", "replace")):
+        return _log(_known(aider.requests_in(source), source.path), 0)
     document, lines = source.document_or_lines()
     reader: RequestReader | None = None
     if isinstance(document, list):  # one run, as the list of its entries
@@ -112,10 +114,19 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
             break
     if reader is None:
         raise TranscriptError(source.path, "no log of a known format found")
-    if not reports and _has_answers(source.path):
-        raise TranscriptError(source.path, "has answers of a model, but no usage of them that can be read")
     own = {name: getattr(reader, name) for name in ("lineage", "note", "limits") if hasattr(reader, name)}
-    return _log(reports, damaged, **own)
+    return _log(_known(reports, source.path), damaged, **own)
+
+
+def _known(reports: list[Request], path: Path) -> list[Request]:
+    """Return the reports.
+
+    Raises:
+        TranscriptError: There are none, but the log has answers.
+    """
+    if not reports and _has_answers(path):
+        raise TranscriptError(path, "has answers of a model, but no usage of them that can be read")
+    return reports
 
 
 def _log(reports: Iterable[Request], damaged: int, **own: Any) -> ReadLog:
@@ -140,7 +151,9 @@ MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {
     GeminiReader: (b'"tokens"', b'"sessionId"', b'"projectHash"'),
     PiReader: (b'"usage"', b'"session"'),
 }
-"""Byte strings; each line that a reader needs has at least one of them. Other readers need all lines."""
+"""Byte strings; each line that a reader needs has at least one of them. A class `Requests` has them as `MARKS`. Other readers need all
+lines.
+"""
 
 
 def _needed_by(reader: RequestReader) -> Callable[[bytes], bool] | None:
@@ -148,7 +161,7 @@ def _needed_by(reader: RequestReader) -> Callable[[bytes], bool] | None:
 
     Parsing is most of the work, and most of a log are outputs of tools.
     """
-    marks = MARKS.get(type(reader), ())
+    marks: tuple[bytes, ...] = MARKS.get(type(reader), getattr(reader, "MARKS", ()))
 
     def is_needed(raw: bytes) -> bool:
         for mark in marks:  # `any` would create a generator for each line
@@ -165,10 +178,13 @@ def _reader_of(value: object, path: Path) -> RequestReader | None:
     Raises:
         TranscriptError: The usage in logs of this format cannot be read.
     """
-    name = next((format_.NAME for format_ in FORMATS if format_.claims(value)), None)
-    if name is None:
+    form = next((format_ for format_ in FORMATS if format_.claims(value)), None)
+    if form is None:
         return None
+    if (own := getattr(form, "Requests", None)) is not None:
+        reader: RequestReader = own(path)
+        return reader
     readers = READERS | TRAJECTORY_READERS
-    if name not in readers:
-        raise TranscriptError(path, f"is a log of {name}, whose usage by request cannot be read")
-    return readers[name]()
+    if form.NAME not in readers:
+        raise TranscriptError(path, f"is a log of {form.NAME}, whose usage by request cannot be read")
+    return readers[form.NAME]()

@@ -14,10 +14,15 @@ from pathlib import Path
 from session.errors import TranscriptError
 
 from . import cline
+from .chat_databases import file_and_session
+from .chat_databases import files_of as files_of_database
+from .detect import DATABASES, Format
 from .opencode_storage import damaged_values, stored_sessions
 from .opencode_storage import files_of as files_of_opencode
+from .opencode_storage import is_database as is_database_of_opencode
 from .opencode_storage import is_stored as is_stored_by_opencode
-from .request_readers import OpencodeReader, Request, amounts_of
+from .request_readers import OpencodeReader
+from .requests import Request, amounts_of
 from .source import COMPLETE, decode, open_file, parse
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, text_at
@@ -29,24 +34,39 @@ WHOLE_SINCE = {"roo_code": 1_761_955_200.0, "kilo_code": 1_762_905_600.0}
 """Unix seconds of the releases since which input tokens are the whole prompt: 2025-11-01 and 2025-11-12."""
 
 
+def is_database(path: Path) -> bool:
+    """Return True if the path has the name of a tool's database."""
+    return is_database_of_opencode(path) or path.name in DATABASES
+
+
 def is_storage(path: Path) -> bool:
     """Return True if the path names a log of this module."""
-    return path.name == CLINE_TASK or is_stored_by_opencode(path)
+    return path.name == CLINE_TASK or path.name in DATABASES or is_stored_by_opencode(path) or file_and_session(path)[1] != ""
 
 
 def files_of(path: Path) -> list[Path]:
     """Return the files whose change means that such a log has changed: the log, and what belongs to it."""
-    return [path] if path.name == CLINE_TASK else files_of_opencode(path)
+    if path.name == CLINE_TASK:
+        return [path]
+    return files_of_opencode(path) if is_stored_by_opencode(path) else files_of_database(path)
 
 
-def read_storage(path: Path) -> tuple[list[Request], int, str]:
+def read_storage(path: Path, form: Format | None = None) -> tuple[list[Request], int, str]:
     """Return the reports of such a log, the number of its damaged values, and a note on usage that it does not report.
+
+    Args:
+        path: The log.
+        form: Its format, if it is known.
 
     Raises:
         TranscriptError: It cannot be read.
     """
     if path.name == CLINE_TASK:
         return *_read_cline(path), ""
+    for known, database in DATABASES.values():
+        if known is form:
+            requests, note = database.requests(path)
+            return requests, 0, note
     reports: list[Request] = []
     notes: Counter[str] = Counter()
     damaged = 0

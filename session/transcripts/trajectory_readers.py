@@ -10,7 +10,7 @@ from decimal import Decimal
 from typing import NamedTuple
 
 from . import mini_swe_agent, openhands, swe_agent
-from .request_readers import Request, RequestReader, amounts_of
+from .requests import Request, RequestReader, amounts_of
 from .usage import Counts, dollars, usage_of
 from .values import JsonObject, count_at, id_at, list_at, moment, object_at, objects_at, seconds, stated_at, text_at
 

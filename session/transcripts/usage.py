@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import NamedTuple
 
 from session.providers.anthropic.parse import last_prompt
 from session.sanitize import MAX_COUNT
 
 from .values import JsonObject, count_at, object_at
+
+DOLLARS_MAX = Decimal(10**9)
+"""US dollars: a higher price of one request is damage, as are more tokens than `MAX_COUNT`."""
 
 
 class Counts(NamedTuple):
@@ -60,14 +63,10 @@ def split_total(total: int, cache_read: int, cache_write: int, output: int) -> C
 
 
 def dollars(value: object) -> Decimal | None:
-    """Return a stated price in US dollars as the decimal number that the log shows, or None if it states none."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Return a stated price in US dollars as the decimal number that the log shows, or None if it states none that can be one."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= DOLLARS_MAX:  # nor NaN
         return None
-    try:
-        price = Decimal(str(value))
-    except InvalidOperation:
-        return None
-    return price if price.is_finite() and price >= 0 else None
+    return Decimal(str(value))
 
 
 def _openai(report: JsonObject, input_name: str, output_name: str, details: JsonObject) -> Counts:

@@ -157,7 +157,7 @@ class Writer:
         if answered_call is None:
             return None
         call_id, tool = answered_call
-        return FunctionCallOutput(tool, piece.parts, call_id, is_error=piece.is_error, **fields)
+        return FunctionCallOutput(tool, piece.parts, call_id, is_error=piece.is_error, extra=piece.extra, **fields)
 
     def _new_id(self, record: Record, preferred: str) -> str:
         return self.draft.new_id(preferred, record)

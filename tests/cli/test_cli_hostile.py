@@ -1,7 +1,7 @@
 """Nothing that a transcript holds steers the terminal that a command prints to.
 
 No command, given a transcript whose every text, id, name, path and model is full of control and bidi characters, ever prints one of
-them raw. What rich sends for colours (SGR) is the only escape sequence there is.
+them raw. What colours need (SGR) is the only escape sequence there is.
 """
 
 from __future__ import annotations
@@ -201,7 +201,7 @@ def printed(line: list[str], typed: str, home: Path, encoding: str) -> str:
 
 
 def test_a_progress_bar_shows_no_file_name_that_steers(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A plain name has the same control sequences: those by which rich moves the bar."""
+    """A plain name has the same control sequences: those by which the bar is drawn again."""
     monkeypatch.setattr("context_window.cli.progress.PATIENCE", 0.0)
     output = []
     for mark in ("", MARK):

@@ -37,7 +37,7 @@ FORMULA = f"=1+1{MARK}\r=2+2\n"
 TEXT = MARK.replace("\0", "").replace("/", "")
 """The mark, as an argument or a file's name may hold it."""
 MOVES = re.compile(r"\x1b\[(?:\d*A|2K|\?25[lh])|\r")
-"""How rich moves a bar or a line that is drawn again."""
+"""How a bar or a line is drawn again, by us or by rich."""
 DAYS_AND_ZONES = {"since": "2026-01-01", "until": "yesterday", "zone": "UTC"}
 RUNNING = frozenset({"mcp"})
 """Commands that speak a protocol to a program and nothing to a terminal."""

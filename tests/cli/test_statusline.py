@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.statusline import status_line
+from session.plan_limits import limits_of
 from tests.support.gateways import gateway
 from tests.support.stubs.answers import Say
 from tests.support.stubs.anthropic import AnthropicStub
@@ -155,7 +156,7 @@ def test_the_command_says_how_to_install_it() -> None:
         (4, False, ""),
         (7, False, "the cache is 7 minutes old: the next prompt writes 180k tokens, $0.68"),
         (50, True, ""),
-        (180, True, "the cache is 3 hours old: the next prompt writes 180k tokens, $0.68"),
+        (180, True, "the cache is 3 hours old: the next prompt writes 180k tokens, $1.08"),
     ],
 )
 def test_the_price_of_a_resume_is_told_before_it_happens(tmp_path: Path, minutes: int, hour: bool, shown: str) -> None:
@@ -201,13 +202,14 @@ def test_the_plan_s_limits_are_shown(tmp_path: Path) -> None:
         "five_hour": {"used_percentage": 23.5, "resets_at": now + 9_000},
         "seven_day": {"used_percentage": 90, "resets_at": now + 300_000},
     }
-    line = status_line({"rate_limits": limits})
+    line = status_line({}, limits_of("claude_code", limits, now))
     assert re.fullmatch(r"5h 24% · 7d 90%, full (?:\w{3} )?\d\d:\d\d", line)
     home = tmp_path / "home"
     result = run(json.dumps({"rate_limits": limits}), CONTEXT_WINDOW_HOME=str(home))
     assert result.stdout.decode() == f"{line}\n"
     assert json.loads((home / "limits.json").read_bytes())["claude_code"]["rate_limits"] == limits
-    assert status_line({"rate_limits": {"five_hour": {"used_percentage": "much"}}}) == "no request yet"
+    result = run(json.dumps({"rate_limits": {"five_hour": {"used_percentage": "much"}}}), CONTEXT_WINDOW_HOME=str(home))
+    assert result.stdout == b"no request yet\n"
 
 
 def test_after_a_compaction_its_size_is_shown(tmp_path: Path) -> None:
@@ -240,3 +242,43 @@ def test_a_long_last_line_does_not_hide_the_requests(size: int, tmp_path: Path) 
 def test_a_model_s_name_of_spaces_is_none() -> None:
     assert status_line({"model": {"id": "claude-sonnet-5-5", "display_name": "\r\n"}}) == "claude-sonnet-5-5"
     assert status_line({"model": {"id": " "}}) == "no request yet"
+
+
+def pause_hook(event: object) -> str:
+    """What the hook's answer tells the user; empty if it answers nothing. It never ends with 2, which would keep the prompt back."""
+    command = [sys.executable, "-m", "context_window", "statusline", "--pause"]
+    result = subprocess.run(command, input=json.dumps(event).encode(), capture_output=True, check=True)
+    return json.loads(result.stdout)["systemMessage"] if result.stdout else ""
+
+
+@pytest.mark.parametrize(
+    ("minutes", "hour", "told"),
+    [
+        (4, False, ""),
+        (7, False, "this pause cost $0.62: 180k tokens are written anew, since the cache has forgotten them after 7 minutes"),
+        (50, True, ""),
+        (180, True, "this pause cost $1.03: 180k tokens are written anew, since the cache has forgotten them after 3 hours"),
+    ],
+)
+def test_the_hook_says_what_a_pause_cost(tmp_path: Path, minutes: int, hour: bool, told: str) -> None:
+    """It is what reading the tokens from the cache would have saved: at $3.75 to write, $6 for an hour, and $0.30 to read a million."""
+    then = (datetime.now(UTC) - timedelta(minutes=minutes, seconds=5)).isoformat().replace("+00:00", "Z")
+    tokens = {**usage(170_000, written=8_000, output=2_000), "cache_creation": {"ephemeral_1h_input_tokens": 8_000 if hour else 0}}
+    answered = json.loads(answer("m", tokens, timestamp=then))
+    answered["message"]["model"] = "claude-sonnet-4-6"
+    later = [answer("s", usage(5), timestamp=datetime.now(UTC).isoformat(), isSidechain=True), answer("e", usage(0), timestamp="2026")]
+    path = transcript(tmp_path, [json.dumps(answered), *later, json.dumps({"type": "user"})])
+    assert pause_hook({"transcript_path": path, "hook_event_name": "UserPromptSubmit", "prompt": "Go on."}) == told
+    answered["message"]["model"] = "no-such-model"
+    path = transcript(tmp_path, [json.dumps(answered)])
+    unpriced = pause_hook({"transcript_path": path})
+    assert unpriced == (told and f"after this pause{told.partition(':')[2]}")
+
+
+def test_the_hook_answers_nothing_without_a_log_and_never_keeps_a_prompt_back(tmp_path: Path) -> None:
+    for event in ({}, {"transcript_path": str(tmp_path / "no.jsonl")}, {"transcript_path": transcript(tmp_path, ["{", "[]", ""])}):
+        assert pause_hook(event) == ""
+    for text in ("", "[]", "[" * 100_000):
+        command = [sys.executable, "-m", "context_window", "statusline", "--pause"]
+        result = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
+        assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)

@@ -21,6 +21,7 @@ from tests.support.counting import Letters
 COUNTERS: dict[str, TokenCounter] = {
     "tiktoken": TiktokenCounter(),
     "tiktoken times a ratio": TiktokenCounter(claude_high_tokens, Fraction("1.46")),
+    "tiktoken with weights": TiktokenCounter(claude_high_tokens, encoding="o200k_claude_4.7"),
     "4 characters": CharacterCounter(),
     "a function": CallableCounter(lambda text: len(text.encode())),
     "a user's own": CheckedCounter(Letters()),

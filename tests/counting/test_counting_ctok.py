@@ -53,7 +53,7 @@ def whole(text: str, version: str) -> int:
 def test_without_ctok_claude_is_counted_by_tiktoken_times_the_ratio(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choosing, "has_ctok", lambda: False)
     chosen = select_counter(None, describe_model("claude-opus-4-7"))
-    assert (chosen.counter.name, chosen.expected_error, chosen.problem) == ("tiktoken o200k x 1.46", 0.10, "")
+    assert (chosen.counter.name, chosen.expected_error, chosen.problem) == ("tiktoken o200k_claude_4.7", 0.10, "")
 
 
 def test_a_ctok_that_does_not_work_is_told_of_and_tiktoken_counts(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,7 @@ def test_a_ctok_that_does_not_work_is_told_of_and_tiktoken_counts(monkeypatch: p
     monkeypatch.setattr(choosing, "has_ctok", lambda: True)
     monkeypatch.setattr(choosing, "ctok_counter", fail)
     chosen = select_counter(None, describe_model("claude-opus-4-7"))
-    assert (chosen.counter.name, chosen.expected_error) == ("tiktoken o200k x 1.46", 0.10)
+    assert (chosen.counter.name, chosen.expected_error) == ("tiktoken o200k_claude_4.7", 0.10)
     assert chosen.problem == "ctok is installed but fails to count: AttributeError"
     manager = ContextWindowManager("claude-opus-4-7")
     assert "(ctok is installed but fails to count: AttributeError)" in " ".join(str(manager.usage(Session())).split())

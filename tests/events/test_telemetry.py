@@ -159,6 +159,7 @@ def test_attributes_have_the_names_of_the_conventions_and_ours_a_prefix() -> Non
         "context_window.budget": 200,
         "context_window.stage": "compact",
         "context_window.why": "it took too long",
+        "context_window.seconds": 0.0,
     }
     assert (
         attributes_of(EVENTS[6]).items()

@@ -24,9 +24,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _reproduce(options.reproduce, keep=options.keep)
     total, started = Tally(), time.monotonic()
     last_shown = started
+    named: set[str] = set()
 
     def show() -> None:
         nonlocal last_shown
+        for kind in total.faults.keys() - named:
+            print(f"FAULT {kind}: {total.faults[kind][0]}", file=sys.stderr, flush=True)
+            named.add(kind)
         if time.monotonic() - last_shown >= REPORT_EVERY:
             last_shown = time.monotonic()
             print(_figures(total, last_shown - started), file=sys.stderr, flush=True)

@@ -19,13 +19,14 @@ from session.providers.openai_responses import from_openai_responses, to_openai_
 from session.transcripts import TranscriptAccount, read_account
 from session.units import grouping
 from tests.support.looping import manager
+from tests.transcripts.test_transcripts_accounted import LOGS as ACCOUNTED
 
 from .folder import folder
 from .seeds import Seed
 
 REFUSED = "refused"
 
-LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", "cursor", "droid", "grok", "pi", "qwen"})
+LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", *ACCOUNTED})
 """Formats that account for every line of any file."""
 SESSIONS_CHECKED = 2
 """Sessions of one file that are saved and converted."""

@@ -26,7 +26,10 @@ from tests.support.screens import long_session
 from tests.support.tool_logs import DOCUMENTS, LINES
 from tests.transcripts.test_transcripts_accounted import LOGS as ACCOUNTED
 from tests.transcripts.test_transcripts_aider import CHAT_LINES, SESSION_START
+from tests.transcripts.test_transcripts_amp import AMP
+from tests.transcripts.test_transcripts_atif import ATIF
 from tests.transcripts.test_transcripts_cline import CALL, METRICS, RESULT, session_file, text
+from tests.transcripts.test_transcripts_hermes import HERMES
 from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answer, trajectory
 from tests.transcripts.test_transcripts_openhands import HISTORY, SDK
 from tests.transcripts.test_transcripts_swe_agent import CALLS
@@ -63,6 +66,9 @@ LOGS: dict[str, Any] = {
     "inspect": {
         "samples": [{"id": 1, "messages": CHAT, "attachments": {"x": "y"}, "events": [{"event": "model", "output": {"usage": {}}}]}]
     },
+    "amp": AMP,
+    "atif": ATIF,
+    "hermes": HERMES,
     "displayed": {"messages_display": "user: hi\nassistant: None\ntool: a"},
     "mini_swe_agent": trajectory(answer("a"), user(OBSERVATION), answer("b")),
     "swe_agent": {"trajectory": [], "history": CALLS},
@@ -123,7 +129,7 @@ def _own_seeds() -> Iterator[Seed]:
     yield make_seed("aider", "file", "text", (SESSION_START + CHAT_LINES).split("\n"))
     for name, make in LINES.items():
         yield make_seed(name, "file", "lines", make())
-    for name in ("cursor", "droid", "grok", "qwen"):
+    for name in sorted(ACCOUNTED.keys() - LINES.keys()):
         yield make_seed(name, "file", "lines", ACCOUNTED[name])
     for name, make_one in DOCUMENTS.items():
         yield make_seed(name, "file", "document", make_one())

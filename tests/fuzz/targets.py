@@ -9,6 +9,7 @@ from typing import Any
 
 from .checks import check_reader
 from .gateway import answer_seeds, check_answer, check_request, request_seeds
+from .lists import check_list, list_seeds
 from .outputs import check_outputs, output_seeds
 from .programs import check_mcp, check_recall, check_statusline, mcp_seeds, recall_seeds, statusline_seeds
 from .seeds import Seed, make_seed, seeds
@@ -24,6 +25,7 @@ CHECKS: dict[str, Callable[[Seed, Any, int], str]] = {
     "mcp": check_mcp,
     "recall": check_recall,
     "outputs": check_outputs,
+    "lists": check_list,
 }
 """The check of each target: takes a seed, its mutant and a number, and returns the outcome."""
 
@@ -35,7 +37,7 @@ def inputs(*, recorded: bool = True) -> tuple[Seed, ...]:
     Args:
         recorded: False to leave out excerpts of recorded transcripts.
     """
-    own = (*request_seeds(), *answer_seeds(), *statusline_seeds(), *mcp_seeds(), *recall_seeds(), *output_seeds())
+    own = (*request_seeds(), *answer_seeds(), *statusline_seeds(), *mcp_seeds(), *recall_seeds(), *output_seeds(), *list_seeds())
     return (*seeds(recorded=recorded), *own, *kept())
 
 

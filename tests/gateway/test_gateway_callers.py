@@ -133,6 +133,13 @@ def test_tokens_that_cannot_be_used_are_said(content: str, tmp_path: Path) -> No
         tokens_in(file)
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+def test_a_pipe_of_tokens_is_not_waited_for(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    os.mkfifo(tmp_path / "tokens")
+    assert run(["gateway", "--token", str(tmp_path / "tokens"), "--", "true"]) == 2
+    assert "is not a regular file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "203.0.113.1", "example.org"])
 def test_a_host_that_others_can_reach_needs_tokens(host: str, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     assert run(["gateway", "--host", host]) == 2

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -286,3 +287,75 @@ def test_a_stream_that_lacks_an_event_reaches_the_client_as_it_is(missing: int) 
     sent = b"".join(each.raw for event in reader.events(stream) for each in joined.read(event))
     joined.finish_round()
     assert sent + b"".join(event.raw for event in joined.end()) == stream
+
+
+MANY = 2_000
+DELTAS: dict[str, tuple[type[JoinedAnswer], Callable[[int], Json]]] = {
+    "text": (
+        AnthropicJoinedAnswer,
+        lambda _: {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "x" * 900}},
+    ),
+    "input": (
+        AnthropicJoinedAnswer,
+        lambda _: {"type": "content_block_delta", "index": 0, "delta": {"type": "input_json_delta", "partial_json": "1" * 900}},
+    ),
+    "citations": (
+        AnthropicJoinedAnswer,
+        lambda number: {"type": "content_block_delta", "index": 0, "delta": {"type": "citations_delta", "citation": {"n": number}}},
+    ),
+    "chat": (ChatJoinedAnswer, lambda _: {"choices": [{"delta": {"content": "x" * 900}}]}),
+    "arguments": (
+        ChatJoinedAnswer,
+        lambda _: {"choices": [{"delta": {"tool_calls": [{"index": 0, "function": {"name": "f", "arguments": "1" * 900}}]}}]},
+    ),
+    "parts": (GoogleJoinedAnswer, lambda _: {"candidates": [{"content": {"parts": [{"text": "x" * 900}]}}]}),
+}
+FIRST: list[Json] = [
+    {"type": "message_start", "message": {"id": "m", "content": []}},
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "", "citations": None}},
+]
+LAST: Json = {"choices": [{"finish_reason": "stop"}], "candidates": [{"finishReason": "STOP"}], "type": "message_stop"}
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("kind", DELTAS)
+def test_the_time_to_join_a_stream_grows_with_its_size(kind: str) -> None:
+    """An answer of 8 MB in small pieces kept everybody waiting for half a minute: each piece copied the text before it."""
+    joined_type, delta = DELTAS[kind]
+
+    def seconds(count: int) -> float:
+        events = [*FIRST, *map(delta, range(count)), LAST]
+        begun = time.process_time()
+        answer = joined_type().whole(events)
+        assert answer is not None
+        return time.process_time() - begun
+
+    assert any(seconds(4 * MANY) < 10 * seconds(MANY) + 0.02 for _ in range(3))
+
+
+def test_a_block_keeps_what_came_between_its_pieces() -> None:
+    deltas: list[Json] = [{"type": "text_delta", "text": "a"}, {"type": "odd", "text": "b", "x": 1}, {"type": "text_delta", "text": "c"}]
+    events = [*FIRST, *({"type": "content_block_delta", "index": 0, "delta": delta} for delta in deltas), LAST]
+    answer = AnthropicJoinedAnswer().whole(events)
+    assert answer is not None
+    assert answer["content"] == [{"type": "text", "text": "bc", "citations": None, "x": 1}]
+
+
+def test_an_event_of_many_lines_is_passed_on_unread() -> None:
+    """16 million of them were as many steps on the event loop."""
+    reader = StreamEventReader()
+    stream = b"data: 1\n" * 3_000 + b'\ndata: {"b": 1}\n\n'
+    events = [*reader.events(stream), *reader.end()]
+    assert [event.data for event in events] == [None, {"b": 1}]
+    assert b"".join(event.raw for event in events) == stream
+
+
+def test_an_answer_that_is_too_large_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reaches the client byte for byte, and memory does not grow with it."""
+    monkeypatch.setattr("context_window.gateway.joined_answer.LARGEST_ANSWER", 10_000)
+    for joined_type, delta in DELTAS.values():
+        joined, stream = joined_type(), b"".join(event_of(data).raw for data in [*FIRST, *map(delta, range(100)), LAST])
+        assert _shown(joined, [[stream]]) == stream
+        assert joined.is_too_large
+        assert not joined._events
+        assert not joined.recalls

@@ -103,6 +103,20 @@ def test_the_reader_keeps_a_bounded_part_of_an_answer() -> None:
         reader.end()
 
 
+def test_the_reader_keeps_a_bounded_part_of_many_reports() -> None:
+    """A stream whose every event names a new figure, or a figure of megabytes, grew in memory for as long as it lasted."""
+    reports: list[dict[str, Any]] = []
+    reader = UsageReader(STREAM, reports.append)
+    for number in range(1_000):
+        fields = {f"k{number}": number, f"s{number}": "x" * 1_000, f"d{number}": {str(part): part for part in range(100)}}
+        reader.read(b"data: " + json.dumps({"usage": fields}).encode() + b"\n\n")
+    reader.read(b'data: {"usage": {"k0": 5}}\n\n')
+    reader.end()
+    [report] = reports
+    assert report["k0"] == 5
+    assert len(json.dumps(report)) < 100_000
+
+
 @pytest.mark.parametrize("usage", [{}, {"input_tokens": 0}, {"input_tokens": 10**40}, {"prompt_tokens": "many"}, {"input_tokens": True}])
 def test_a_report_without_sensible_tokens_is_none(usage: dict[str, Any]) -> None:
     assert reported_request(usage, MODEL, NOW) is None

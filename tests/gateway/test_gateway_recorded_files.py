@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pytest
 
 from context_window.gateway import recorded_files
-from context_window.gateway.recorded_files import RecordedFiles
+from context_window.gateway.recorded_files import CALL_BYTES, RecordedFiles
 from context_window.gateway.recording import Recorder
 from tests.gateway.test_gateway_http import WAIT, long_body, post, says, upstream_that
 from tests.gateway.test_gateway_recording import recording_gateway, streams
@@ -111,7 +111,7 @@ def test_a_write_that_fails_harms_no_answer_and_is_said_once(
 
 
 def test_a_disk_slower_than_the_answers_bounds_what_waits_and_recovers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(recorded_files, "MOST_PENDING", 1_000)
+    monkeypatch.setattr(recorded_files, "MOST_PENDING", 2 * (400 + CALL_BYTES))
     goes_on = threading.Event()
     created = RecordedFiles._created
 
@@ -131,6 +131,21 @@ def test_a_disk_slower_than_the_answers_bounds_what_waits_and_recovers(tmp_path:
     files.close()
     assert (files.complete, files.incomplete, files.problem) == (3, 3, "the disk is slower than the answers")
     assert sorted(file.name for file in tmp_path.iterdir()) == ["0.request.json", "1.request.json", "last.request.json"]
+
+
+def test_a_fault_while_keys_are_taken_out_ends_one_recording(tmp_path: Path) -> None:
+    """It was counted as complete, with an empty file."""
+    files = RecordedFiles(tmp_path)
+
+    def faulty(content: bytes) -> bytes:
+        raise MemoryError
+
+    files.write("0", "request.json", b"x", faulty)
+    files.end("0")
+    files.write("1", "request.json", b"x", bytes)
+    files.end("1")
+    files.close()
+    assert (files.complete, files.incomplete, files.problem) == (1, 1, "MemoryError")
 
 
 def test_nothing_is_recorded_after_the_end(tmp_path: Path) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import gzip
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from itertools import pairwise
@@ -24,7 +26,7 @@ from starlette.requests import Request
 
 from context_window.cli import run
 from context_window.gateway.recording import Recorder
-from context_window.gateway.request_keys import HIDDEN, RequestKeys
+from context_window.gateway.request_keys import HIDDEN, LEFT_OUT, RequestKeys
 from session.transcripts import read_account
 from tests.gateway.test_gateway_http import MESSAGES, SHORT, WAIT, Answer, long_body, post, says, upstream_that
 from tests.gateway.test_gateway_recall import Model, anthropic_turns
@@ -322,6 +324,46 @@ def test_a_key_is_recorded_in_no_spelling(header: str, spelling: str) -> None:
             answer = text.encode()
             written = written_of(keys, [answer[start : start + 7] for start in range(0, len(answer), 7)]).decode()
             assert not shows(written, key), text
+
+
+ESCAPES: dict[str, Callable[[str], str]] = {
+    "u": lambda text: "".join(f"\\u{ord(letter):04x}" for letter in text),
+    "%": lambda text: "".join(f"%{ord(letter):02X}" for letter in text),
+    "&": lambda text: "".join(f"&#{ord(letter)};" for letter in text),
+    "{": lambda text: "".join(f"\\u{{{ord(letter):x}}}" for letter in text),
+    "U": lambda text: "".join(f"\\U{ord(letter):08x}" for letter in text),
+}
+
+
+@pytest.mark.parametrize("escapes", [*ESCAPES, "uu", "%%%", "u%", "%u", "uuu", "&%u", "U{"])
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_a_key_is_recorded_in_no_escape_of_escapes(escapes: str, size: int) -> None:
+    """A key escaped twice, in small pieces, was longer than what waited for its end."""
+    spelled = KEY
+    for escape in escapes:
+        spelled = ESCAPES[escape](spelled)
+    answer = f'data: {{"a": "{spelled}", "b": "{spelled[:-3]}'.encode()
+    keys = RequestKeys(request_with({"x-api-key": KEY}))
+    written = written_of(keys, [answer[start : start + size] for start in range(0, len(answer), size)])
+    assert written == b'data: {"a": "[key]", "b": "[key]'
+
+
+def test_of_a_request_with_thousands_of_keys_no_answer_is_recorded() -> None:
+    """To look for each of them, in each piece, took time with the square of the request."""
+    made_up = ["sk-ant-api03-" + hashlib.sha256(str(number).encode()).hexdigest() for number in range(3_000)]
+    keys = RequestKeys(request_with({"x-api-key": KEY}), json.dumps(made_up).encode())
+    begun = time.process_time()
+    assert written_of(keys, [made_up[5].encode(), b" and more"] * 100) == LEFT_OUT
+    assert b"api03" not in keys.hidden(json.dumps(made_up).encode())
+    assert time.process_time() - begun < 10
+
+
+def test_a_key_that_repeats_itself_is_not_held_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("context_window.gateway.request_keys.HELD_MAX", 5_000)
+    keys = RequestKeys(request_with({"x-api-key": "a" * 20}))
+    pieces = [keys.hidden_piece(b"a" * 500) for _ in range(40)]
+    assert any(pieces)
+    assert b"aaaa" not in b"".join([*pieces, keys.hidden_end()])
 
 
 @pytest.mark.parametrize("key", ["dev1", "abc123", "local-7"])

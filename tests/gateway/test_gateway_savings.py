@@ -19,7 +19,7 @@ from context_window.gateway.savings import COMPACTED, OwnCompaction, Savings, ow
 from context_window.gateway.unmanaged import Cost, LeftOut
 from context_window.spend.money import cost_of
 from session.transcripts.reported_requests import Request
-from tests.gateway.test_gateway_http import post
+from tests.gateway.test_gateway_http import post, says, upstream_that
 from tests.support.gateways import gateway
 from tests.support.stubs.answers import Say
 from tests.support.stubs.anthropic import AnthropicStub
@@ -120,6 +120,20 @@ def test_beyond_the_limit_of_dollars_requests_are_refused_with_the_reason() -> N
         assert 1 <= answered == len(stub.requests) < 5
         assert post(address, path="/anthropic/v1/messages", body=b"{}").status_code != 402  # it carries no conversation
     assert ledger.line().startswith("gateway: saved about $0.00 of $0.0")
+
+
+def test_a_conversation_that_cannot_be_read_has_the_limit_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is sent as it came, and costs as much."""
+
+    def fails(*_: object) -> None:
+        raise KeyError
+
+    monkeypatch.setattr("context_window.gateway.anthropic_messages.AnthropicWire.conversation", fails)
+    with upstream_that(says(200, b"{}")) as upstream:
+        for spent, status in ((Decimal(0), 200), (Decimal(5), 402)):
+            with gateway(upstream.url, None, max_cost=Decimal(5), spent_today=spent) as address:
+                assert post(address, body=json.dumps(body(1)).encode()).status_code == status
+    assert len(upstream.bodies) == 1
 
 
 def test_a_limit_of_a_day_counts_what_was_spent_before_and_ends_with_the_day(monkeypatch: pytest.MonkeyPatch) -> None:

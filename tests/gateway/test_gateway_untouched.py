@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import socket
+import time
+from contextlib import suppress
 
 import pytest
 
@@ -88,6 +90,7 @@ def test_no_path_leads_to_another_host(path: str) -> None:
         "/openai//evil.example/v1",
         "/openai/\\evil.example",
         "/openai/v1/%5C..%5Cadmin",
+        "/anthropic/v1/messages#x",
     ],
 )
 def test_a_path_that_may_mean_another_one_upstream_is_refused(path: str) -> None:
@@ -185,3 +188,20 @@ def test_a_request_that_does_not_go_on_is_given_up(monkeypatch: pytest.MonkeyPat
             assert b" 408 " in client.recv(65_536)
         assert upstream.bodies == []
         assert b" 200 " in answered(address, MESSAGES)
+
+
+def test_a_request_that_hardly_goes_on_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A byte in a minute held a connection for years."""
+    monkeypatch.setattr("context_window.gateway.app.BODY_SECONDS", 0.5)
+    monkeypatch.setattr("context_window.gateway.app.SLOWEST", 100)
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000) as address:
+        host, _, port = address.removeprefix("http://").partition(":")
+        with socket.create_connection((host, int(port)), timeout=0.05) as client:
+            client.sendall(b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 1000\r\n\r\n" % MESSAGES.encode())
+            begun, answer = time.monotonic(), b""
+            while not answer and time.monotonic() - begun < WAIT / 2:
+                client.sendall(b" ")
+                with suppress(TimeoutError):
+                    answer = client.recv(65_536)
+        assert b" 408 " in answer
+        assert upstream.bodies == []

@@ -7,7 +7,8 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import urlsplit
@@ -38,7 +39,26 @@ def packed(layers: int) -> bytes:
     return content
 
 
+def packed_pieces(*contents: bytes) -> list[bytes]:
+    """Return one packed stream in pieces that each unpack to one of the contents."""
+    packer = zlib.compressobj(9, wbits=31)
+    return [packer.compress(content) + packer.flush(zlib.Z_SYNC_FLUSH) for content in contents]
+
+
+class Slowly(list[bytes]):
+    """Pieces of which each comes by itself."""
+
+    def __iter__(self) -> Iterator[bytes]:
+        for piece in super().__iter__():
+            yield piece
+            time.sleep(0.1)
+
+
 BOMB, DOUBLE = packed(1), packed(2)
+LINES = b'data: "usage"\n' + b"data:\n" * 650_000
+DELTA = b'data: {"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"%s"}}\n\n' % (b"x" * 100)
+STOP = b'data: {"type":"message_stop"}\n\n'
+BLOCK = b'data: {"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}\n\n'
 Answer = tuple[str, Sequence[tuple[str, str]], Sequence[bytes]]
 HOSTILE: dict[str, Answer] = {
     "a refusal packed once": ("400 Bad", [("content-encoding", "gzip"), *JSON], [BOMB]),
@@ -48,6 +68,11 @@ HOSTILE: dict[str, Answer] = {
     "an event of 8 MB": ("200 OK", STREAM, [EVENT[at : at + 16_384] for at in range(0, len(EVENT), 16_384)]),
     "blank lines": ("200 OK", STREAM, [b"\n" * 4 * MB]),
     "small events": ("200 OK", STREAM, [b'data:{"usage":1}\n' * 100_000]),
+    "4 MB out of a few bytes, again and again": ("200 OK", [("content-encoding", "gzip"), *STREAM], Slowly(packed_pieces(*[LINES] * 4))),
+    "an event of many lines": ("200 OK", STREAM, [b"a\n" * 500_000] * 15),
+    "an event of many lines of data": ("200 OK", STREAM, [b"data:\n" * 500_000] * 8),
+    "a text in many pieces": ("200 OK", STREAM, [b'data: {"type":"message_start","message":{}}\n\n', BLOCK, DELTA * 40_000, STOP]),
+    "an answer of 200 MB": ("200 OK", JSON, [b'{"x":"', *[b"a" * MB] * 200]),
     "nested JSON": ("400 Bad", JSON, [b"[" * 99_000]),
     "a long number": ("400 Bad", JSON, [b'{"error":{"message":"prompt is too long: ' + b"9" * 90_000 + b' tokens > 5 maximum"}}']),
     "many reports": ("200 OK", JSON, [b"[" + b'{"usage":{"input_tokens":1}},' * 100_000 + b"{}]"]),
@@ -115,6 +140,28 @@ def longest_wait(hostile: Answer, *, recall: bool) -> float:
     expected, _, pieces = hostile
     assert status == 502 or (expected[:3] == str(status) and length == sum(map(len, pieces)))
     return max(waits)
+
+
+def test_who_leaves_does_not_stay_with_an_answer_that_never_ends() -> None:
+    """A refusal is read before it is passed on. Its connection is closed when the client has left."""
+    ends: list[bytes | str] = []
+    is_over = threading.Event()
+
+    def never(handler: BaseHTTPRequestHandler, _: bytes) -> None:
+        handler.close_connection = True
+        handler.wfile.write(b"HTTP/1.1 400 Bad\r\ncontent-length: 90000\r\n\r\n{")
+        handler.connection.settimeout(PATIENCE / 4)
+        try:
+            ends.append(handler.connection.recv(1))
+        except OSError as error:
+            ends.append(type(error).__name__)
+        is_over.set()
+
+    with upstream_that(never) as upstream, gateway(upstream.url, 8_000) as address:
+        with pytest.raises(httpx.ReadTimeout):
+            httpx.post(f"{address}/anthropic/v1/messages", content=body([QUESTION]), timeout=0.5, trust_env=False)
+        assert is_over.wait(PATIENCE / 2)
+    assert ends in ([b""], ["ConnectionResetError"])
 
 
 HALF = b"POST /anthropic/v1/messages HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-le"

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
+import time
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -138,3 +141,50 @@ def test_a_deep_request_is_searched() -> None:
     watch = SecretWarnings()
     watch.look({"messages": deep})
     assert watch.count == 1
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        {"type": "tool_use", "id": "t", "name": "write", "input": {"data": KEYS[4], "path": "a"}},
+        {"type": "tool_use", "id": "t", "name": "write", "input": {"id": "a", "signature": [KEYS[4]]}},
+        {"type": "tool_use", "id": "t", "name": "write", "input": {KEYS[4]: 1}},
+        {"functionCall": {"name": "write", "args": {"data": {"id": KEYS[4]}}}},
+        {"functionResponse": {"name": "read", "response": {"data": KEYS[4]}}},
+        {"type": "document", "source": {"type": "text", "media_type": "text/plain", "data": KEYS[4]}},
+        {"inlineData": {"mimeType": "text/plain", "data": base64.b64encode(KEYS[4].encode()).decode()}},
+        {"type": "text", "text": f"data: {KEYS[4]}"},
+        {"type": "text", "text": f"data:image/png;base64,AAAA and {KEYS[4]}"},
+        {"type": "text", "text": f"data:text/plain;base64,{base64.b64encode(KEYS[4].encode()).decode()}"},
+    ],
+)
+def test_what_a_tool_takes_and_a_document_says_is_text(block: dict[str, Any]) -> None:
+    """whatever its fields are called, and however it begins"""
+    watch = SecretWarnings()
+    watch.look({"messages": [{"role": "assistant", "content": [block]}]})
+    assert watch.count == 1
+
+
+def test_a_request_without_a_conversation_is_searched(caplog: pytest.LogCaptureFixture) -> None:
+    body = json.dumps({"model": "text-embedding-3-small", "input": [OUTPUT]}).encode()
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000, warn_secrets=True) as address:
+        post(address, "/openai/v1/embeddings", body)
+    assert upstream.bodies == [body]
+    assert [message.partition(", in ")[2] for message in warnings(caplog)] == ["input[0], line 2", "input[0], line 3"]
+
+
+def test_a_text_of_thousands_of_keys_is_no_flood(caplog: pytest.LogCaptureFixture) -> None:
+    """The lines before each key were counted from the beginning, and each key was a line on the terminal."""
+    made_up = [f"sk-ant-api03-{hashlib.sha256(str(number).encode()).hexdigest()}" for number in range(20_000)]
+
+    def seconds(count: int) -> float:
+        watch, begun = SecretWarnings(), time.process_time()
+        watch.look({"messages": [{"role": "user", "content": "\n".join(made_up[:count])}]})
+        assert watch.count == count
+        return time.process_time() - begun
+
+    assert any(seconds(20_000) < 6 * seconds(5_000) for _ in range(3))
+    told = warnings(caplog)
+    assert told[0] == "a request holds an Anthropic key, in messages[0] (user), line 1"
+    assert told[9].endswith("line 10")
+    assert told[10] == "a request holds 19,990 more keys and passwords"

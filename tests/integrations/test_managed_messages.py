@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ArgumentError, ContextOverflowError, ContextWindow, Extract, UnknownModelError, manage
-from context_window.managed_messages import _windows, _wire_of
+from context_window.managed_messages import _format_of, _windows
 from session.providers.anthropic.rules import validate_anthropic
 from session.providers.openai_chat.rules import validate_openai_chat
 
@@ -52,11 +52,38 @@ def google_turn(number: int) -> list[Json]:
     ]
 
 
+def converse_turn(number: int) -> list[Json]:
+    return [
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": f"t{number}", "name": "Bash", "input": {"command": f"ls {number}"}}}]},
+        {"role": "user", "content": [{"toolResult": {"toolUseId": f"t{number}", "content": [{"text": OUTPUT}]}}]},
+    ]
+
+
+def vercel_turn(number: int) -> list[Json]:
+    call = {"type": "tool-call", "toolCallId": f"t{number}", "toolName": "Bash", "input": {"command": f"ls {number}"}}
+    output = {"type": "text", "value": OUTPUT}
+    return [
+        {"role": "assistant", "content": [call]},
+        {"role": "tool", "content": [{"type": "tool-result", "toolCallId": f"t{number}", "toolName": "Bash", "output": output}]},
+    ]
+
+
+def smolagents_turn(number: int) -> list[Json]:
+    call = {"id": f"t{number}", "type": "function", "function": {"name": "bash", "arguments": {"command": f"ls {number}"}}}
+    return [
+        {"role": "tool-call", "content": [{"type": "text", "text": f"Calling tools:\n{[call]}"}]},
+        {"role": "tool-response", "content": [{"type": "text", "text": f"Observation:\n{OUTPUT}"}]},
+    ]
+
+
 FORMATS: dict[str, tuple[str, Json, Callable[[int], list[Json]]]] = {
     "anthropic": ("claude-sonnet-5-5", {"role": "user", "content": "List them all, one by one."}, anthropic_turn),
     "chat": ("gpt-5", {"role": "user", "content": "List them all, one by one."}, chat_turn),
     "responses": ("gpt-5", {"role": "user", "content": [{"type": "input_text", "text": "List them all, one by one."}]}, responses_turn),
     "google": ("gemini-3-pro", {"role": "user", "parts": [{"text": "List them all, one by one."}]}, google_turn),
+    "converse": ("claude-sonnet-5-5", {"role": "user", "content": [{"text": "List them all, one by one."}]}, converse_turn),
+    "vercel": ("gpt-5", {"role": "user", "content": "List them all, one by one."}, vercel_turn),
+    "smolagents": ("gpt-5", {"role": "user", "content": [{"type": "text", "text": "List them all, one by one."}]}, smolagents_turn),
 }
 
 
@@ -128,13 +155,20 @@ def test_settings_can_be_passed() -> None:
         ("text", "pass a list of messages"),
         ([1], "pass a list of messages"),
         ([{"content": "x"}], "neither a role nor a type"),
-        ([{"role": "user", "content": [{"toolResult": {"toolUseId": "t"}}]}], "Bedrock"),
-        ([{"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "t"}]}], "Vercel"),
+        ([{"id": "1", "role": "user", "parts": [{"type": "text", "text": "hi"}]}], "Vercel's UI messages"),
     ],
 )
 def test_what_is_no_list_of_these_formats_is_refused(messages: Any, problem: str) -> None:
     with pytest.raises(ArgumentError, match=problem):
         manage(messages, model="claude-sonnet-5-5")
+
+
+def test_messages_of_langchain_are_refused_by_name() -> None:
+    from langchain_core.messages import HumanMessage, SystemMessage
+
+    for messages in ([HumanMessage("hi")], [SystemMessage("Be brief."), HumanMessage("hi")]):
+        with pytest.raises(ArgumentError, match=r"integrations\.langchain"):
+            manage(messages, model="gpt-5")
 
 
 def test_a_model_without_a_known_window_needs_one() -> None:
@@ -146,8 +180,8 @@ def test_a_model_without_a_known_window_needs_one() -> None:
 
 def test_where_formats_look_alike_the_model_decides() -> None:
     messages = [{"role": "user", "content": "hi"}]
-    assert type(_wire_of(messages, "claude-sonnet-5-5")).__name__ == "AnthropicWire"
-    assert type(_wire_of(messages, "gpt-5")).__name__ == "ChatWire"
+    assert type(_format_of(messages, "claude-sonnet-5-5")).__name__ == "AnthropicWire"
+    assert type(_format_of(messages, "gpt-5")).__name__ == "ChatWire"
 
 
 def test_it_needs_no_extra() -> None:

@@ -79,9 +79,20 @@ def test_every_public_name_is_in_the_reference() -> None:
         assert f"::: context_window.{name}\n" in pages["context_window"]
 
 
-def test_the_picture_in_the_readme_is_current_and_fetches_nothing() -> None:
+def test_the_picture_of_the_first_page_is_current_and_fetches_nothing() -> None:
     from benchmarks.picture import PICTURE, timeline_svg
 
     picture = PICTURE.read_text(encoding="utf-8")
     assert picture == timeline_svg()
     assert "url(http" not in picture
+
+
+def test_the_messages_that_the_guide_to_troubles_quotes_are_ours() -> None:
+    guide = (ROOT / "docs/guides/troubleshooting.md").read_text(encoding="utf-8")
+    source = " ".join(path.read_text(encoding="utf-8") for room in ("session", "context_window") for path in (ROOT / room).rglob("*.py"))
+    quoted = [text for text in re.findall(r"^\| [^`|]*`([^`]+)` \|", guide, re.MULTILINE) if " " in text]
+    assert len(quoted) > 10
+    fragments = {text: max(re.split(r"\d[\d,]*|'[^']*'|--json", text), key=len).strip() for text in quoted}
+    assert [text for text, fragment in fragments.items() if fragment not in source] == []
+    errors = re.findall(r"^\| `(\w+Error)` \|", guide, re.MULTILINE)
+    assert [name for name in errors if f"class {name}(" not in source] == []

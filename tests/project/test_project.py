@@ -54,6 +54,19 @@ def test_the_pythons_are_the_same_wherever_they_are_named() -> None:
     assert PYPROJECT["tool"]["ruff"]["target-version"] == f"py{PYTHONS[0].replace('.', '')}"
 
 
+def test_the_page_of_an_index_has_no_picture_and_no_link_that_leads_nowhere() -> None:
+    """What the build's hook does, by its settings; `.ci/check_wheel.py` looks at what it really made."""
+    hook = PYPROJECT["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    marks = [mark for fragment in hook["fragments"] for name, mark in fragment.items() if name in {"start-after", "end-before"}]
+    assert [readme.count(mark) for mark in marks] == [1] * len(marks)
+    assert "](docs/" in readme
+    for substitution in hook["substitutions"]:
+        readme = re.sub(substitution["pattern"], substitution["replacement"], readme)
+    assert re.findall(r"\]\((?!https?://)|!\[", readme) == []
+    assert "urls" not in PYPROJECT["project"], "none is known to be true"
+
+
 def _entries(opening: str) -> list[tuple[str, str]]:
     """Each entry of the list that begins with this line of pyproject.toml, with the comment beside it or above it."""
     lines = (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines()

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session.plan_limits import LATEST, LimitPeriod, PlanLimits, limits_of
+from session.plan_limits import LATEST, PERIODS_MAX, LimitPeriod, PlanLimits, limits_of, stated_in
 
 CODEX = {
     "limit_id": "codex",
@@ -27,7 +27,72 @@ def test_both_forms_are_read() -> None:
     assert limits_of("claude_code", CLAUDE, 5.0) == PlanLimits("claude_code", 5.0, "", periods)
 
 
-VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just(10**400)
+def test_periods_alike_but_for_their_reset_are_read() -> None:
+    """One line of a log that says so stopped the first screen and `spend`."""
+    alike = {"used_percent": 5.0, "window_minutes": 300}
+    limits = limits_of("codex", {"primary": alike, "secondary": alike | {"resets_at": 1_000}}, 5.0)
+    assert limits is not None
+    assert limits.periods == (LimitPeriod(300, 5.0, None), LimitPeriod(300, 5.0, 1_000))
+
+
+def test_a_line_of_a_thousand_periods_is_no_screen_of_a_thousand_lines() -> None:
+    limits = limits_of("codex", {str(number): {"used_percent": 5.0, "window_minutes": 300 + number} for number in range(1_000)}, 5.0)
+    assert limits is not None
+    assert len(limits.periods) == PERIODS_MAX
+
+
+ANTHROPIC_HEADERS = {
+    "anthropic-ratelimit-unified-status": "allowed",
+    "anthropic-ratelimit-unified-5h-status": "allowed",
+    "anthropic-ratelimit-unified-5h-utilization": "0.05",
+    "anthropic-ratelimit-unified-5h-reset": "1790814600",
+    "anthropic-ratelimit-unified-7d-status": "allowed_warning",
+    "anthropic-ratelimit-unified-7d-utilization": "0.87",
+    "anthropic-ratelimit-unified-7d-reset": "1791200000",
+}
+CODEX_HEADERS = {
+    "x-codex-primary-used-percent": "32.5",
+    "x-codex-primary-window-minutes": "300",
+    "x-codex-primary-reset-at": "1789805447",
+    "x-codex-secondary-used-percent": "4",
+    "x-codex-secondary-window-minutes": "10080",
+    "x-codex-secondary-reset-after-seconds": "60",
+    "x-codex-plan-type": "plus",
+}
+
+
+def limits_in(headers: dict[str, str], time: float) -> PlanLimits | None:
+    stated = stated_in(headers, time)
+    return None if stated is None else limits_of(*stated, time)
+
+
+def test_headers_of_both_providers_are_read() -> None:
+    periods = LimitPeriod(300, 5.0, 1790814600), LimitPeriod(10_080, 87.0, 1791200000)
+    assert limits_in(ANTHROPIC_HEADERS, 5.0) == PlanLimits("claude_code", 5.0, "", periods)
+    periods = LimitPeriod(300, 32.5, 1789805447), LimitPeriod(10_080, 4.0, 65.0)
+    assert limits_in(CODEX_HEADERS, 5.0) == PlanLimits("codex", 5.0, "plus", periods)
+    refused = limits_in(ANTHROPIC_HEADERS | {"anthropic-ratelimit-unified-5h-status": "rejected"}, 5.0)
+    assert refused is not None
+    assert refused.periods[0].percent == 100
+    of_a_key = {"anthropic-ratelimit-requests-limit": "50", "x-ratelimit-remaining-tokens": "7", "x-codex-plan-type": "free"}
+    assert stated_in(of_a_key, 5.0) is None
+    one_period = {"x-codex-secondary-used-percent": "0", "x-codex-secondary-window-minutes": "0"}
+    assert stated_in(one_period, 5.0) is None
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from([*ANTHROPIC_HEADERS, *CODEX_HEADERS]), st.text(max_size=6) | st.sampled_from(["nan", "-1", "1e999", "9" * 400])
+    )
+)
+def test_any_header_gives_a_figure_that_can_be_kept(headers: dict[str, str]) -> None:
+    stated = stated_in(headers, 5.0)
+    if stated is not None:
+        json.dumps(stated, allow_nan=False)
+        limits_of(*stated, 5.0)
+
+
+VALUES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.sampled_from([10**400, 0.5])
 PERIOD = st.dictionaries(st.sampled_from(["used_percent", "used_percentage", "window_minutes", "resets_at", "reset_at"]), VALUES)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 import time
+from random import Random
+from string import ascii_letters
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from session import secret_finder
 from session.redaction import redacted
 from session.secret_finder import decoded, layers, secrets_in
 from tests.support.made_up_keys import PASSWORDS, SPELLINGS, made_up_keys
@@ -109,3 +113,34 @@ def test_time_grows_with_the_text(part: str) -> None:
         secrets_in(part * (size // len(part)))
         times.append(time.process_time() - begun)
     assert times[1] < 12 * times[0] + 0.2
+
+
+@given(
+    st.lists(
+        st.sampled_from([*made_up_keys()[::9], "password=", "\n", " ", "\\n", "-----BEGIN PRIVATE KEY-----", "QUJD", "x"]), max_size=30
+    )
+)
+def test_parts_of_a_text_make_no_difference(words: list[str]) -> None:
+    """A text is searched in parts. Its twin is searched at once."""
+    text = "".join(words)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(secret_finder, "STEP", 7)
+        in_parts = secrets_in(text)
+    assert in_parts == secrets_in(text)
+
+
+@pytest.mark.no_cover
+def test_no_other_thread_waits_for_a_long_text() -> None:
+    """The gateway's other clients are served by one: a picture of 15 MB in a request that was recorded stopped them for seven seconds."""
+    text = "".join(Random(1).choices(ascii_letters + " ", k=100_000)) * 80
+
+    def longest_wait() -> float:
+        waits, searching = [0.0], threading.Thread(target=secrets_in, args=[text])
+        searching.start()
+        while searching.is_alive():
+            begun = time.perf_counter()
+            time.sleep(0.001)
+            waits.append(time.perf_counter() - begun)
+        return max(waits)
+
+    assert any(longest_wait() < 0.7 for _ in range(2))

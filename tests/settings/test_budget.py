@@ -1,5 +1,6 @@
 """The budget and the counter resolved from a user's arguments."""
 
+from fractions import Fraction
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
@@ -137,7 +138,7 @@ def test_the_reserve() -> None:
 def test_defaults_of_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choice, "has_ctok", lambda: False)
     budget, model = resolve("claude-opus-4-7"), find_model("claude-opus-4-7")
-    assert budget.counter is default_counter(model.image_rule, model.token_ratio)
+    assert budget.counter is default_counter(model.image_rule, Fraction(1), "o200k_claude_4.7")
     assert (budget.frame, budget.binds_thinking, budget.expected_error) == (11, model.binds_thinking, 0.10)
     assert (resolve().frame, resolve().counter, resolve().window) == (0, default_counter(), None)
 

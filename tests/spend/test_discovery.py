@@ -21,9 +21,18 @@ def test_a_folder_whose_name_looks_like_a_pattern_has_its_logs(tmp_path: Path, n
 
 
 @pytest.mark.parametrize(
-    "path", [".factory/sessions/-project/id.jsonl", ".grok/sessions/project/id/chat_history.jsonl", ".qwen/projects/p/chats/id.jsonl"]
+    "path",
+    [
+        ".factory/sessions/-project/id.jsonl",
+        ".grok/sessions/project/id/chat_history.jsonl",
+        ".qwen/projects/p/chats/id.jsonl",
+        ".kimi-code/sessions/wd_1/session_1/agents/main/wire.jsonl",
+        ".kimi/sessions/hash/id/wire.jsonl",
+        ".local/share/amp/threads/T-1.json",
+        ".openclaw/agents/main/sessions/id.jsonl",
+    ],
 )
-def test_droid_and_grok_have_their_logs_in_the_home_folder(tmp_path: Path, path: str) -> None:
+def test_tools_have_their_logs_in_the_home_folder(tmp_path: Path, path: str) -> None:
     """Logs of tools that have a reader are found without a path."""
     log = tmp_path / path
     log.parent.mkdir(parents=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -11,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.display.limits import limit_sentences
+from context_window.kept_limits import FRESH, keep_limits
 from context_window.spend import SpendCache, cache_file, read_ledger, spend_by
 from context_window.spend.limits import most_used_by, stated_limits
 from context_window.spend.tables import UNKNOWN
-from context_window.statusline import note_limits
 from context_window.user_folder import LIMITS_FILE
 from session.plan_limits import LimitPeriod, PlanLimits
 from session.transcripts.reported_requests import Request
@@ -65,15 +66,30 @@ def test_the_newest_limits_of_a_tool_stand(tmp_path: Path) -> None:
 
 
 def test_the_status_line_keeps_what_only_it_is_told(home: Path) -> None:
-    note_limits(CLAUDE)
-    note_limits(None)
-    note_limits({"five_hour": "much"})
+    keep_limits("claude_code", CLAUDE, 5.0)
     (limits,) = stated_limits(())
     assert limits.periods == (LimitPeriod(300, 23.5, 1738425600), LimitPeriod(10_080, 41.2, 1738857600))
     assert [path.name for path in home.iterdir()] == [LIMITS_FILE]
     assert (home / LIMITS_FILE).stat().st_mode & 0o777 == 0o600
     older = PlanLimits("claude_code", 1.0, "", (LimitPeriod(300, 1.0, None),))
     assert stated_limits([older]) == [limits]
+
+
+def test_what_is_kept_changes_when_something_has_or_a_minute_later(home: Path) -> None:
+    """and the limits of another tool stay, and of what is not to be read nothing is in the way"""
+    keep_limits("codex", CODEX, 100.0)
+    keep_limits("claude_code", CLAUDE, 100.0)
+    before = (home / LIMITS_FILE).stat()
+    keep_limits("claude_code", CLAUDE, 100.0 + FRESH - 1)
+    assert (home / LIMITS_FILE).stat() == before
+    times = []
+    for stated, time in ((CLAUDE, 100.0 + FRESH), (CLAUDE | {"five_hour": {"used_percentage": 30}}, 101.0 + FRESH)):
+        keep_limits("claude_code", stated, time)
+        times.append([limits.time for limits in stated_limits(())])
+    assert times == [[100.0 + FRESH, 100.0], [101.0 + FRESH, 100.0]]
+    (home / LIMITS_FILE).write_bytes(b"[")
+    keep_limits("codex", CODEX, 7.0)
+    assert [limits.time for limits in stated_limits(())] == [7.0]
 
 
 @pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"claude_code": 3}', b'{"x": {"time": "a"}}', b"[" * 100_000, b"\xff"])
@@ -85,27 +101,43 @@ def test_a_damaged_file_states_nothing(home: Path, content: bytes) -> None:
 
 def test_a_folder_that_cannot_be_written_costs_only_the_limits(home: Path) -> None:
     home.write_text("a file")
-    note_limits(CLAUDE)
+    keep_limits("claude_code", CLAUDE, 5.0)
     assert home.read_text() == "a file"
     assert stated_limits(()) == []
 
 
 def test_what_used_a_period_is_named() -> None:
     limits = PlanLimits("codex", 4 * HOUR, "", (LimitPeriod(300, 10.0, 5 * HOUR),))
+    period = limits.periods[0]
     requests = [
-        Request("", time, tool, "gpt-5", project, "s", input_tokens=tokens)
-        for time, tool, project, tokens in [
-            (1.0, "codex", "/a/shop", 6_000),
-            (2.0, "codex", "/a/tea", 4_000),
-            (3.0, "claude_code", "/a/tea", 90_000),
-            (6 * HOUR, "codex", "/a/tea", 90_000),
-            (-1.0, "codex", "/a/tea", 90_000),
+        Request("", time, tool, "gpt-5", project, session, input_tokens=tokens)
+        for time, tool, project, session, tokens in [
+            (1.0, "codex", "/a/shop", "s1", 3_500),
+            (2.0, "codex", "/a/shop", "s2", 2_500),
+            (2.0, "codex", "/a/tea", "s3", 4_000),
+            (3.0, "claude_code", "/a/tea", "s4", 90_000),
+            (6 * HOUR, "codex", "/a/tea", "s3", 90_000),
+            (-1.0, "codex", "/a/tea", "s3", 90_000),
         ]
     ]
-    project, part = most_used_by(limits, limits.periods[0], requests) or ("", 0)
-    assert (project, round(part, 2)) == ("/a/shop", 0.6)
-    (sentence,) = limit_sentences([limits], requests, 4 * HOUR + 60, UTC)
-    assert sentence == "Codex, 5 hours: 10 %, resets 05:00, not full before; 60% of it in shop"
+    now = 4 * HOUR + 60
+    uses = most_used_by(limits, period, requests)
+    assert [(use.project, use.begun, round(use.part, 2)) for use in uses] == [("/a/tea", 2.0, 0.4), ("/a/shop", None, 0.6)]
+    assert list(limit_sentences([limits], requests, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 40% in tea, session of today"]
+    nameless = [replace(request, session="") for request in requests]
+    assert list(limit_sentences([limits], nameless, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 60% in shop"]
+    many = [replace(request, session=f"{index}", time=1.0 * index) for index, request in enumerate(requests[:1] * 5)]
+    assert list(limit_sentences([limits], many, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 100% in shop"]
+    assert most_used_by(limits, period._replace(resets=None), requests) == most_used_by(limits, period, requests[3:]) == []
+
+
+def test_a_session_is_named_by_the_day_on_which_it_began() -> None:
+    day = 24 * HOUR
+    limits = PlanLimits("codex", 30 * day, "", (LimitPeriod(300, 10.0, 30 * day + 2 * HOUR),))
+    for begun, named in ((29.9, "Fri"), (30.0, "today"), (2.0, "1970-01-03")):
+        requests = [Request("", time, "codex", "gpt-5", "", "s", input_tokens=1_000) for time in (begun * day, 30 * day)]
+        (sentence,) = limit_sentences([limits], requests, 30 * day, UTC)
+        assert sentence.endswith(f"in {UNKNOWN}, session of {named}")
 
 
 def test_the_sentences_say_when_it_is_full() -> None:
@@ -113,7 +145,7 @@ def test_the_sentences_say_when_it_is_full() -> None:
     limits = [PlanLimits("codex", 3 * HOUR, "pro", periods)]
     first, second = limit_sentences(limits, [], 3 * HOUR, UTC)
     assert first == "Codex (pro), 5 hours: 80 %, full 03:45, resets 05:00"
-    assert second == "Codex (pro), 7 days: 5 %, resets Sun 18:00, not full before"
+    assert second == "Codex (pro), 7 days: 5 %, resets Sun 18:00"
     first, _ = limit_sentences(limits, [], 6 * HOUR, UTC)
     assert first == "Codex (pro), 5 hours: 80 % at 03:00, reset since"
     assert len(list(limit_sentences(limits, [], 11 * HOUR, UTC))) == 1  # a whole period has passed since

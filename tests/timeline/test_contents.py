@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from context_window import ContextWindowManager
 from context_window.timeline import log_reports
 from context_window.timeline.contents import SUBJECT, subjects_of
-from session import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning, Session, Usage
+from session import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Session, Usage
 from tests.support.shared import needs_transcripts
 
 from .test_recorded import FOLDERS, accounts
@@ -77,7 +77,7 @@ def test_costs_are_those_of_the_reasons() -> None:
 
 
 def test_an_item_is_named_by_its_file_its_command_or_its_words() -> None:
-    items = [
+    items: list[Item] = [
         Message("user", "Mend\n the till."),
         FunctionCall("Read", '{"file_path": "src/till.py"}', "1"),
         FunctionCallOutput("Read", "x", "1"),

@@ -14,10 +14,12 @@ from context_window.spend.log_files import LogFile
 from context_window.top import library as library_module
 from context_window.top.conversations import Conversation, Grown
 from context_window.top.library import KeptRows, Library
-from context_window.top.titles import HEAD, LONGEST, title_of
+from context_window.top.titles import HEAD, LONGEST, place_of, title_of
 from tests.support.claude_lines import Log
+from tests.support.databases import write_rows
 from tests.support.opencode_storage import with_ids, write_database
 from tests.support.tool_logs import some_codex, some_opencode, some_pi, write_lines
+from tests.transcripts.test_transcripts_goose import MESSAGES, SESSION
 
 from .logs import Session, library, two_projects, written
 
@@ -145,6 +147,30 @@ def test_logs_of_other_tools_are_named(tmp_path: Path) -> None:
         (database, "ses_1"),
     ]
     assert [title_of(str(path), session) for path, session in logs] == ["look", "look", "Beans"]
+
+
+def test_a_session_of_a_database_opens_alone(tmp_path: Path) -> None:
+    """By its id below the database's path. An id that is a path of its own leads nowhere else."""
+    beans, peas = some_opencode(), some_opencode()
+    peas["info"]["id"] = "ses_2"
+    for message in peas["messages"]:
+        message["info"]["id"] += "-2"
+    (tmp_path / "logs").mkdir()
+    database = write_database(tmp_path / "logs" / "opencode.db", with_ids(beans), with_ids(peas))
+    found = library(tmp_path / "logs", tmp_path)
+    found.look()
+    assert {entry.key.session for entry in found.entries} == {"ses_1", "ses_2"}
+    for entry in found.entries:
+        opened = found.open(entry)
+        assert opened.problems == ()
+        assert {one.timeline.session_id for one in opened.conversations} == {entry.key.session}
+    assert place_of(str(database), "ses_1") == database / "ses_1"
+    assert place_of(str(database), "../x") == place_of(str(database), "/etc/x") == place_of(str(database), "") == database
+
+
+def test_a_session_of_gooses_database_has_its_name(tmp_path: Path) -> None:
+    database = write_rows(tmp_path / "sessions.db", sessions=[SESSION], messages=MESSAGES)
+    assert title_of(str(database), "20260525_1") == "A session"
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"\xff" * 999, b'{"customTitle": "\\ud800 \\uzzzz"}', b"[" * 300_000])

@@ -122,4 +122,4 @@ def test_without_the_extra_it_names_it(tmp_path: Path, capsys: pytest.CaptureFix
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     assert run(["top", str(two_projects(tmp_path / "logs"))]) == 2
-    assert capsys.readouterr().err == f"context-window: the browser needs another package: {install_line('top')}\n"
+    assert capsys.readouterr().err == f"context-window: the browser needs more packages: {install_line('top')}\n"

@@ -12,11 +12,13 @@ from hypothesis import strategies as st
 
 from session.errors import TranscriptError
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Reasoning
-from session.transcripts import grok, read_transcript
+from session.transcripts import grok, kimi, qwen, read_transcript
 from session.transcripts.detect import read_account
 from session.transcripts.record_feed import text_size
 from session.transcripts.reported_requests import read_requests
 from tests.support.shared import TRANSCRIPTS
+from tests.transcripts.test_transcripts_goose import GOOSE_FILE
+from tests.transcripts.test_transcripts_kimi import KIMI
 
 EXAMPLES = TRANSCRIPTS.parent / "other_tools" / "qwen"
 DROID: list[dict[str, Any]] = [
@@ -92,7 +94,7 @@ QWEN: list[dict[str, Any]] = [
     _qwen("d", "c", "assistant", {"functionCall": {"id": "1", "name": "read", "args": {}}}, usageMetadata={"totalTokenCount": 7}),
     _qwen("e", "d", "tool_result", {"functionResponse": {"id": "1", "name": "read", "response": {"output": "x"}}}),
 ]
-LOGS = {"cursor": CURSOR, "droid": DROID, "grok": GROK, "pi": PI, "qwen": QWEN}
+LOGS = {"cursor": CURSOR, "droid": DROID, "goose": GOOSE_FILE, "grok": GROK, "kimi": KIMI, "pi": PI, "qwen": QWEN}
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> Path:
@@ -191,3 +193,12 @@ def test_the_examples_of_qwen_are_read() -> None:
     assert {read_account(path).format for path in paths} == {"qwen"}
     session = read_transcript(next(path for path in paths if path.stem.endswith("0004")))
     assert "Discarded branch answer." not in str(session.to_dict()["items"])
+
+
+@pytest.mark.parametrize("name", ["kimi", "qwen"])
+def test_the_lines_that_are_not_parsed_report_no_usage(name: str, tmp_path: Path) -> None:
+    """Of a log of lines, only those with a mark are parsed: the requests are those of all lines."""
+    path = _write(tmp_path / "log.jsonl", LOGS[name])
+    reader = {"kimi": kimi, "qwen": qwen}[name].Requests(path)
+    every = [request for record in LOGS[name] for request in reader.read(record) if request.total]
+    assert list(read_requests(path).requests) == every != []

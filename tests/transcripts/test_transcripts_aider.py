@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
+from context_window.spend import find_logs
+from context_window.spend.newest import newest_log
 from session import TranscriptError, Usage
 from session.transcripts import read_transcript
+from session.transcripts.aider import FILE
+from session.transcripts.reported_requests import read_requests
 from session.units import request_points
 from tests.support.list_logs import account, shown
+from tests.support.shared import TRANSCRIPTS
 
 SESSION_START = "\n# aider chat started at 2026-01-02 03:04:05\n\n"
 CHAT_LINES = """\
@@ -109,3 +116,64 @@ def test_strange_reports_and_characters_are_tolerated(tmp_path: Path, tail: str)
 def test_a_history_without_messages_is_refused(tmp_path: Path) -> None:
     with pytest.raises(TranscriptError, match="contains no messages"):
         account(tmp_path, SESSION_START + "> Aider v0.84.0  \n", "chat.md")
+
+
+def tokens(sent: str, received: str, cost: str = "") -> str:
+    return f"> Tokens: {sent} sent, {received} received.{cost}  \n"
+
+
+def test_each_line_of_tokens_is_a_request_with_the_price_that_it_states(tmp_path: Path) -> None:
+    path = tmp_path / FILE
+    more = (
+        "#### Go on  \n\nYes.\n\n"
+        + tokens("3,398", "1.1k")
+        + "#### And?  \n\nNo.\n\n"
+        + tokens("2M", "5", " Cost: $1,234.5 request, $1,234.52 session.")
+    )
+    path.write_text(SESSION_START + CHAT_LINES + more, encoding="utf-8")
+    requests = read_requests(path).requests
+    assert [(one.prompt, one.cache_read, one.output_tokens, one.cost) for one in requests] == [
+        (12_000, 3_000, 950, Decimal("0.01")),
+        (3_398, 0, 1_100, None),
+        (2_000_000, 0, 5, Decimal("1234.5")),
+    ]
+    assert {(one.tool, one.model, one.project, one.time) for one in requests} == {("aider", "pro", str(tmp_path), 1767323045.0)}
+
+
+def test_tokens_that_a_model_quotes_are_no_request_and_answers_without_tokens_are_a_fault(tmp_path: Path) -> None:
+    """A quotation of the model's lacks the two spaces that end aider's own lines."""
+    path = tmp_path / FILE
+    path.write_text(SESSION_START + "#### Show it  \n\nIt says:\n> Tokens: 1k sent, 2 received.\n", encoding="utf-8")
+    with pytest.raises(TranscriptError, match="has answers of a model, but no usage"):
+        read_requests(path)
+
+
+def test_a_copy_of_a_history_does_not_count_twice(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / FILE).write_text(SESSION_START + CHAT_LINES, encoding="utf-8")
+    paths = find_logs([str(tmp_path)])
+    assert [path.name for path in paths] == [FILE, FILE]
+    assert len({one.id for path in paths for one in read_requests(path).requests}) == 1
+
+
+def test_the_history_of_a_folder_or_of_one_above_it_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    below = tmp_path / "a" / "b"
+    below.mkdir(parents=True)
+    (tmp_path / FILE).write_text(SESSION_START + CHAT_LINES, encoding="utf-8")
+    assert find_logs(environment={}, home=tmp_path / "home", folder=below) == [tmp_path / FILE]
+    monkeypatch.setattr(Path, "home", lambda: tmp_path / "home")
+    monkeypatch.chdir(below)
+    assert newest_log(below) == tmp_path / FILE
+
+
+@pytest.mark.skipif(not TRANSCRIPTS.is_dir(), reason="there are no recorded transcripts")
+def test_recorded_histories_cost_what_their_lines_say() -> None:
+    """The costs are those of a count with one expression, and each session's sum is what its last line says, but for rounding."""
+    for path in sorted((TRANSCRIPTS / "aider").rglob("*.md")):
+        lines = re.findall(r"^> Tokens: .*Cost: \$([\d.]+) message, \$([\d.]+) session\.  $", path.read_text("utf-8"), re.MULTILINE)
+        requests = [one for one in read_requests(path).requests if one.cost is not None]
+        assert [one.cost for one in requests] == [Decimal(cost) for cost, _ in lines]
+        totals = [float(total) for _, total in lines]
+        ends = [total for total, after in zip(totals, [*totals[1:], 0.0], strict=True) if after < total]
+        assert sum(ends) == pytest.approx(float(sum(one.cost or 0 for one in requests)), abs=0.006 * len(requests))

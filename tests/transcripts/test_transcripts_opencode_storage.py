@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from context_window.spend import Ledger, find_logs, read_ledger
 from context_window.spend.newest import newest_log
 from session import Session, TranscriptError
-from session.transcripts import opencode_storage, read_account, read_transcript
+from session.transcripts import databases, read_account, read_transcript
 from tests.fuzz.checks import check_session
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.seeds import Seed
@@ -287,7 +287,7 @@ def test_values_that_are_damaged_or_too_long_cost_themselves(tmp_path: Path, mon
     with closing(sqlite3.connect(path)) as database, database:
         database.execute("UPDATE message SET data = '{' WHERE id = 'ses_3_1'")
         database.execute("UPDATE message SET data = CAST(data AS BLOB) WHERE id = 'ses_3_2'")
-    monkeypatch.setattr(opencode_storage, "VALUE_MAX", 1000)
+    monkeypatch.setattr(databases, "VALUE_MAX", 1000)
     account = read_account(path)
     check_account(account)
     assert [shape(session) for session in account.sessions] == [["user:hi", "assistant:done"], ["assistant:done"], ["assistant:done"]]

@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from session.items import Compaction, Message
-from session.parts import Document, Image, Part
+from session.items import Compaction, FunctionCall, FunctionCallOutput, Message
+from session.parts import Document, Image, Part, joined_text
 from session.providers.conversation import copied
 from session.providers.media import (
     Inline,
@@ -39,6 +39,9 @@ MOST_ENCODED, LESS_ENCODED = 24 * 1024 * 1024, 12 * 1024 * 1024
 TITLE_LENGTH = 500
 CARRIED = "anthropic_blocks"
 """In `Message.extra`: blocks that a session has no words for. They are sent back unchanged."""
+RAN = "anthropic_ran"
+"""In `metadata` of a call and `extra` of its output, if the tool ran at Anthropic: the block as it came, which is sent back unchanged. The
+output has the length of its text beside it, so that one that a view has shortened is told."""
 _CARRIABLE = {
     "assistant": frozenset({"text", "server_tool_use", "mcp_tool_use", "container_upload", "compaction"}),
     "user": frozenset({"container_upload", "search_result"}),
@@ -67,6 +70,32 @@ def is_server_result(block: Block) -> bool:
     """True if the block is the result of such a tool."""
     kind = block.get("type")
     return isinstance(kind, str) and kind.endswith("_tool_result")
+
+
+def ran_call(block: Block) -> dict[str, Any]:
+    """Return what the metadata of a call keeps of its block: nothing if the client runs the tool."""
+    return {RAN: {"block": block}} if is_server_call(block) else {}
+
+
+def ran_result(block: Block, parts: Iterable[Part]) -> dict[str, Any]:
+    """Return what an output keeps of its block: nothing if the client ran the tool.
+
+    Args:
+        block: The block of the result.
+        parts: The output's content.
+    """
+    if not is_server_result(block) or block.get("type") == "tool_result":
+        return {}
+    return {RAN: {"block": block, "characters": len(joined_text(tuple(parts)))}}
+
+
+def ran_at_provider(call: FunctionCall, output: FunctionCallOutput | None) -> list[Block]:
+    """Return the blocks of a call that ran at Anthropic and of its result; nothing if it did not, or a view has shortened the result."""
+    made, given = call.metadata.get(RAN), None if output is None else output.extra.get(RAN)
+    if not isinstance(made, Mapping) or not isinstance(given, Mapping) or output is None or given.get("characters") != len(output.text):
+        return []
+    blocks = [made.get("block"), given.get("block")]
+    return carried(Message("assistant", "", extra={CARRIED: blocks}, id="ran", created_at=0.0))
 
 
 def carried(message: Message | Compaction) -> list[Block]:

@@ -35,7 +35,7 @@ from session.providers.conversation import (
 )
 from session.session import Session
 
-from .blocks import Album, Block, carried, plain, text_block
+from .blocks import Album, Block, carried, plain, ran_at_provider, text_block
 
 PROVIDER = "anthropic"
 """The `extra["provider"]` of Anthropic's reasoning. Reasoning without the key is Anthropic's too."""
@@ -139,6 +139,7 @@ class _StepWriter:
         self._previous: Block | None = None  # the end of the previous request
         self._has_user_message = False  # since the last response
         self._ids = WireIds(UNSAFE, ID_LENGTH)
+        self._is_answered = False  # all that the last response called ran at Anthropic
         self._summaries = 0  # number of blocks at the end that are summaries of role assistant
         if opening is not None:
             append_blocks(self.messages, "user", "content", [text_block(opening)])
@@ -187,11 +188,14 @@ class _StepWriter:
         self._previous = end
         self._turn = end if self._has_user_message else self._turn
         self._has_user_message = False
-        wire_ids = {call.id: self._ids.take(call.call_id) for call in response.calls}
-        append_blocks(messages, "assistant", "content", _response(response, wire_ids))
+        ran = {call.id: blocks for call in response.calls if (blocks := ran_at_provider(call, response.outputs.get(call.id)))}
+        wire_ids = {call.id: self._ids.take(call.call_id) for call in response.calls if call.id not in ran}
+        append_blocks(messages, "assistant", "content", _response(response, wire_ids, ran))
         # A2, A3: all results of a response come first in the very next message. They also end the assistant's message: the
         # next response is a separate step, even if nothing is between the two.
-        append_blocks(messages, "user", "content", [_result(response, call, wire_ids[call.id], self.album) for call in response.calls])
+        own = [call for call in response.calls if call.id in wire_ids]
+        self._is_answered = bool(ran) and not own
+        append_blocks(messages, "user", "content", [_result(response, call, wire_ids[call.id], self.album) for call in own])
 
     def end_request(self, *, is_request: bool) -> None:
         """Give the messages the form that they had in a request that ended here.
@@ -203,7 +207,7 @@ class _StepWriter:
            tools begins with thinking (A4).
         2. The last text of the assistant loses its trailing whitespace (A6).
         3. If the assistant still comes last, a user message with `additions.CLOSING` follows (A1). Not if the log ended in a response: that
-           is no request. Nor after a compaction block: the model continues after it (A9).
+           is no request. Nor after a compaction block, or an answer whose tools ran at Anthropic: the model continues after it (A9).
         """
         messages = self.messages
         if self._summaries:
@@ -219,15 +223,17 @@ class _StepWriter:
         last = messages[-1]["content"][-1]
         if messages[-1]["role"] == "assistant" and last["type"] == "text":
             last["text"] = last["text"].rstrip()
-        if is_request and last["type"] != "compaction":
+        if is_request and last["type"] != "compaction" and not self._is_answered:
             append_closing(messages, "content", text_block(additions.CLOSING))
 
 
-def _response(response: Response, wire_ids: Mapping[str, str]) -> list[Block]:
+def _response(response: Response, wire_ids: Mapping[str, str], ran: Mapping[str, list[Block]]) -> list[Block]:
     """Return the blocks of a response in the order the model made them, without trailing thinking (A4)."""
 
     def write(item: Message | FunctionCall) -> list[Block]:
-        return [_tool_use(item, wire_ids[item.id])] if isinstance(item, FunctionCall) else carried(item) or list(plain(item.content))
+        if isinstance(item, FunctionCall):
+            return ran.get(item.id) or [_tool_use(item, wire_ids[item.id])]
+        return carried(item) or list(plain(item.content))
 
     return blocks_in_order(response, _thinking, write)
 

@@ -13,9 +13,10 @@ from typing import TypedDict
 from session.errors import FormatError
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Part, Text
+from session.providers.anthropic.blocks import ran_result
 from session.providers.anthropic.parse import last_prompt
 from session.providers.pieces import Call, Thought
-from session.transcripts.block_parser import is_result, parts_of, piece_of, text_or_json
+from session.transcripts.block_parser import is_result, parts_of, piece_of, server_result_parts, text_or_json
 from session.transcripts.call_ids import UNKNOWN_TOOL
 from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import REDACTED, JsonObject, count_at, object_at, objects_at, text_at
@@ -79,10 +80,10 @@ class ItemWriter:
         `extra["loaded_tools"]` is the number of tools whose names it has: the provider adds their definitions, which the log lacks.
         """
         call_id = text_at(block, "tool_use_id") or f"{self.base}-call-{index}"
-        parts = parts_of(block.get("content"), self.reasons)
+        parts = server_result_parts(block.get("content"), self.reasons)
         tool, _ = self.calls.get(call_id, (UNKNOWN_TOOL, ""))
         loaded = sum(text_at(part, "type") == "tool_reference" for part in objects_at(block, "content"))
-        extra = {"loaded_tools": loaded} if loaded else {}
+        extra = ran_result(block, parts) | ({"loaded_tools": loaded} if loaded else {})
         self.items.append(FunctionCallOutput(tool, parts, call_id, is_error=block.get("is_error") is True, extra=extra, **self._fields()))
 
     def add_user_parts(self, parts: list[Part], source: str | None) -> bool:

@@ -1,0 +1,58 @@
+"""`keep_limits`: the limits of plans as our status line and the gateway were told of them, in a small file that `context-window` reads.
+
+Imports next to nothing, since the status line needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+from session.opening import open_regular
+
+from .user_folder import LIMITS_FILE, user_folder
+
+LARGEST = 1_000_000
+"""Bytes of the file that are read."""
+FRESH = 60
+"""Seconds in which the same limits are not written again."""
+
+
+def keep_limits(tool: str, stated: object, time: float) -> None:
+    """Keep what was stated of a plan's limits, unless the file has the same from the last minute. A fault costs only that.
+
+    Args:
+        tool: Whose plan it is, as `limits_of` names it.
+        stated: The `rate_limits` object.
+        time: Unix seconds at which it was stated.
+    """
+    try:
+        folder = user_folder()
+        kept = kept_limits(folder / LIMITS_FILE)
+        earlier = kept.get(tool)
+        if earlier is not None and earlier.get("rate_limits") == stated and 0 <= time - earlier["time"] < FRESH:
+            return
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        new = folder / f"{LIMITS_FILE}.{os.getpid()}"
+        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "w") as out:
+            json.dump(kept | {tool: {"time": time, "rate_limits": stated}}, out)
+        new.replace(folder / LIMITS_FILE)
+    except (OSError, RuntimeError, ValueError, RecursionError):
+        return
+
+
+def kept_limits(file: Path | None = None) -> dict[str, dict[str, Any]]:
+    """Return what was kept: by tool `time`, in Unix seconds, and `rate_limits`. Nothing if the file cannot be read.
+
+    Args:
+        file: The file. Default: where `keep_limits` writes.
+    """
+    try:
+        with open_regular(user_folder() / LIMITS_FILE if file is None else file) as opened:
+            content = json.loads(opened.read(LARGEST))
+    except (OSError, RuntimeError, ValueError, RecursionError):
+        return {}
+    tools = content.items() if isinstance(content, dict) else ()
+    return {tool: value for tool, value in tools if isinstance(value, dict) and isinstance(value.get("time"), int | float)}

@@ -1,0 +1,54 @@
+"""`cold_cache`: what a prompt costs because the provider's cache has forgotten the session during a pause."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import NamedTuple
+
+from .transcript_tail import LastAnswer
+
+FIVE_MINUTES, HOUR = 300, 3_600
+"""Seconds for which the provider's cache remembers what was written to it."""
+
+
+class ColdCache(NamedTuple):
+    """A cache that has forgotten the session.
+
+    Attributes:
+        age: Seconds since the last answer.
+        tokens: Tokens that the next prompt writes anew.
+        cost: US dollars for that; None if the model's price is unknown.
+        more: US dollars that reading them from the cache would have saved; None if the model's price is unknown.
+    """
+
+    age: float
+    tokens: int
+    cost: Decimal | None
+    more: Decimal | None
+
+    @property
+    def old(self) -> str:
+        """Its age in words."""
+        return f"{self.age / 60:.0f} minutes" if self.age < 2 * HOUR else f"{self.age / HOUR:.0f} hours"
+
+
+def cold_cache(answer: LastAnswer | None, tokens: int, model: str, now: float) -> ColdCache | None:
+    """Return the cache that has forgotten a session; None while it remembers.
+
+    Args:
+        answer: The last answer.
+        tokens: Tokens of the conversation, with that answer.
+        model: The model's name.
+        now: Unix seconds.
+    """
+    age = 0.0 if answer is None else now - answer.time
+    if answer is None or age <= (HOUR if answer.is_for_hour else FIVE_MINUTES):
+        return None
+    from .models.prices import look_up  # slow, and only for a cache that is cold
+
+    prices = look_up(model).prices if model else None
+    if prices is None:
+        return ColdCache(age, tokens, None, None)
+    write = 2 * prices.input if answer.is_for_hour else prices.cache_write or prices.input
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    return ColdCache(age, tokens, *(tokens * price / 1_000_000 for price in (write, write - read)))

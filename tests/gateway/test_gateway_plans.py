@@ -1,0 +1,83 @@
+"""Limits of plans in the headers of answers: on the page, in the last line, and in the file that `context-window` reads."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from context_window.gateway.ledger import GatewayLedger
+from context_window.spend.limits import stated_limits
+from session.plan_limits import LimitPeriod
+from tests.gateway.test_gateway_http import post, says, upstream_that
+from tests.gateway.test_gateway_page import get
+from tests.support.gateways import gateway
+
+
+def anthropic_headers(used: float) -> dict[str, str]:
+    begin, resets = "anthropic-ratelimit-unified-5h", str(int(time.time()) + 7_200)
+    return {f"{begin}-utilization": str(used), f"{begin}-reset": resets, f"{begin}-status": "allowed"}
+
+
+CODEX_HEADERS = {
+    "x-codex-primary-used-percent": "80",
+    "x-codex-primary-window-minutes": "300",
+    "x-codex-primary-reset-after-seconds": "7200",
+}
+
+
+@pytest.fixture(autouse=True, name="home")
+def its_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("CONTEXT_WINDOW_HOME", str(tmp_path / "home"))
+    return tmp_path / "home"
+
+
+@pytest.mark.parametrize("status", [200, 429])
+def test_the_page_the_last_line_and_the_file_have_them(status: int) -> None:
+    """of a refused request, too; and both providers' stand beside each other"""
+    ledger = GatewayLedger()
+    for number, headers in enumerate((CODEX_HEADERS, anthropic_headers(0.235))):
+        upstream_of_plan = upstream_that(says(status, b"{}", headers))
+        with upstream_of_plan as upstream, gateway(upstream.url, 10_000, ledger=ledger, keeps_limits=True) as address:
+            version = get(address).text.partition('data-version="')[2].partition('"')[0]
+            assert post(address).headers.items() >= headers.items()
+            update = get(address, f"/live?version={version}").text
+            assert len(stated_limits(())) == number  # no request waits for the file
+    assert "<p>Claude Code, 5 hours: 24 %, resets " in update
+    assert "<p>Codex, 5 hours: 80 %, full " in update
+    assert "; Codex, 5 hours: 80 %, full " in ledger.line()
+    claude, codex = stated_limits(())
+    assert [(period.minutes, period.percent) for plan in (claude, codex) for period in plan.periods] == [(300, 23.5), (300, 80)]
+    assert isinstance(codex.periods[0], LimitPeriod)
+    assert codex.periods[0].resets == pytest.approx(time.time() + 7_200, abs=60)
+
+
+def test_a_key_without_a_plan_has_none(home: Path) -> None:
+    ledger = GatewayLedger()
+    headers = {"anthropic-ratelimit-requests-limit": "50", "anthropic-ratelimit-unified-5h-utilization": "much"}
+    with upstream_that(says(200, b"{}", headers)) as upstream, gateway(upstream.url, 10_000, ledger=ledger, keeps_limits=True) as address:
+        post(address)
+        assert "hours" not in get(address).text
+    assert "hours" not in ledger.line()
+    assert not home.exists()
+
+
+def test_limits_of_others_plans_are_not_kept(home: Path) -> None:
+    """as of a gateway with tokens: they are shown, but the file is the user's own"""
+    ledger = GatewayLedger()
+    with upstream_that(says(200, b"{}", CODEX_HEADERS)) as upstream, gateway(upstream.url, 10_000, ledger=ledger) as address:
+        post(address)
+    assert "Codex, 5 hours" in ledger.line()
+    assert not home.exists()
+
+
+def test_they_are_written_while_the_gateway_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """once in so many seconds, however many answers there are"""
+    monkeypatch.setattr("context_window.gateway.app.KEEP_SECONDS", 0.05)
+    with upstream_that(says(200, b"{}", CODEX_HEADERS)) as upstream, gateway(upstream.url, 10_000, keeps_limits=True) as address:
+        post(address)
+        end = time.monotonic() + 20
+        while not stated_limits(()) and time.monotonic() < end:
+            time.sleep(0.02)
+        assert [limits.tool for limits in stated_limits(())] == ["codex"]
