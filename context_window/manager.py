@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .settings.budget import ModelConfig
     from .settings.context_window import ContextWindow
     from .settings.shares import TokenBudget
+    from .timeline.contents import WindowContents
     from .timeline.matches import LogReports
     from .timeline.points import Timeline
     from .timeline.why import Why
@@ -675,6 +676,17 @@ class ContextWindowManager:
         from .timeline.matches import reports_of_items
 
         return self._calls.made_up(session, reports or reports_of_items(session))
+
+    def contents(self, session: Session, reports: LogReports | None = None) -> WindowContents:
+        """Return the items in a session's window at each of its requests: their files and commands, tokens and costs.
+
+        Args:
+            session: The session, untrimmed.
+            reports: As for `timeline`.
+        """
+        from .timeline.matches import reports_of_items
+
+        return self._calls.contents(session, reports or reports_of_items(session))
 
     def format_token_usage(self, session: Session | None = None) -> str:
         """Return the usage report as plain text."""

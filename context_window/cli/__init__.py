@@ -45,6 +45,7 @@ from .setup import setup
 from .spend import spend
 from .statusline import statusline
 from .timeline import timeline
+from .top import top
 from .usage import usage
 
 EPILOG = """\b
@@ -77,6 +78,7 @@ for command in (
     usage,
     timeline,
     spend,
+    top,
     report,
     plan,
     process,

@@ -28,6 +28,7 @@ from .provider_check import PendingCall, question_about
 if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
 
+    from ..timeline.contents import WindowContents
     from ..timeline.matches import LogReports
     from ..timeline.points import Timeline
     from ..timeline.walk import WindowWalk
@@ -156,6 +157,15 @@ class SessionCalls:
         walk, settings = self._walk(session)
         events = list(events_of(session, walk, reports))
         return list(made_up(session, walk, events, timeline_of(session, walk, reports, settings.budget)))
+
+    def contents(self, session: Session, reports: LogReports) -> WindowContents:
+        """Return the items in the window of an untrimmed session at each of its requests, with its timeline."""
+        from ..timeline.build import events_of, timeline_of
+        from ..timeline.contents import contents_of
+
+        walk, settings = self._walk(session)
+        events = list(events_of(session, walk, reports))
+        return contents_of(session, timeline_of(session, walk, reports, settings.budget), walk, events)
 
     def _walk(self, session: Session) -> tuple[WindowWalk, Settings]:
         """Return the walk over an untrimmed session, at its end, and the settings that it was counted under."""

@@ -45,6 +45,7 @@ class Ledger:
         faults: The logs that could not be read in full.
         limits: The limits of plans, as each tool's logs state them last.
         deleted: Number of logs that no longer exist, whose requests were read in earlier runs.
+        origins: For each request, the log that it was taken from.
     """
 
     requests: tuple[Request, ...]
@@ -53,6 +54,7 @@ class Ledger:
     faults: tuple[LogFault, ...]
     limits: tuple[PlanLimits, ...] = ()
     deleted: int = 0
+    origins: tuple[str, ...] = ()
 
 
 def read_ledger(
@@ -113,11 +115,13 @@ class _Entries:
         self._reports = self._logs = 0
         self._faults: list[tuple[int, LogFault]] = []
         self._limits: dict[str, PlanLimits] = {}
+        self._names: dict[int, str] = {}
 
     def add(self, log: LogFile, rows: LogRows) -> None:
         """Add a log."""
         self._reports += len(rows.requests)
         self._logs += rows.problem is None
+        self._names[log.index] = log.name
         if rows.limits is not None and rows.limits > self._limits.get(rows.limits.tool, rows.limits[:1]):
             self._limits[rows.limits.tool] = rows.limits
         if rows.lineage.thread:
@@ -156,4 +160,5 @@ class _Entries:
         entries = sorted(chain(best, self._without_id), key=lambda entry: entry[:2])
         faults = (fault for _, fault in sorted(self._faults, key=lambda fault: fault[0]))
         requests, limits = tuple(entry[2] for entry in entries), tuple(self._limits[tool] for tool in sorted(self._limits))
-        return Ledger(requests, self._reports - len(entries), self._logs, tuple(faults), limits)
+        origins = tuple(self._names[entry[0]] for entry in entries)
+        return Ledger(requests, self._reports - len(entries), self._logs, tuple(faults), limits, origins=origins)

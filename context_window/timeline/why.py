@@ -122,7 +122,7 @@ class Why:
                 for cause, (count, tokens, cost) in self.breaks.items()
             ],
             "rereads": [
-                {"path": row.path, "reads": row.reads, "same": row.same, "tokens": row.tokens, "cost_usd": dollars(_money(row.cost))}
+                {"path": row.path, "reads": row.reads, "same": row.same, "tokens": row.tokens, "cost_usd": dollars(money_of(row.cost))}
                 for row in self.rereads
             ],
             "managed": {
@@ -154,13 +154,13 @@ def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Seque
         events: Its requests.
         savings: The result of a replay.
     """
-    lifetimes, outside = _lifetimes(walk, events)
+    lifetimes, outside = lifetimes_of(walk, events)
     items, tokens, costs = session.items, walk.tokens, lifetimes.costs
     parts = {
-        category.value: _money(sum(cost for cost, r in zip(costs, walk.ranks, strict=True) if r == rank))
+        category.value: money_of(sum(cost for cost, r in zip(costs, walk.ranks, strict=True) if r == rank))
         for rank, category in enumerate(PRIORITY)
     }
-    parts |= {name: _money(cost) for name, cost in outside.items()}
+    parts |= {name: money_of(cost) for name, cost in outside.items()}
     rest = timeline.spent.cost - sum(parts.values(), Decimal(0))
     if abs(rest) < EXACT * 1000:  # what rounding has left
         largest = max(parts, key=lambda name: parts[name])
@@ -177,7 +177,7 @@ def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Seque
                 PRIORITY[walk.ranks[position]].value,
                 tokens[position],
                 lifetimes.requests[position],
-                _money(costs[position]),
+                money_of(costs[position]),
             )
             for position in nlargest(LARGEST, range(len(costs)), key=costs.__getitem__)
             if costs[position] > 0
@@ -187,7 +187,7 @@ def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Seque
     )
 
 
-def _lifetimes(walk: WindowWalk, events: Sequence[RequestEvent]) -> tuple[Lifetimes, dict[str, float]]:
+def lifetimes_of(walk: WindowWalk, events: Sequence[RequestEvent]) -> tuple[Lifetimes, dict[str, float]]:
     """Return the costs of the items, and the money that was spent on overhead and answers."""
     assert walk.final is not None
     lifetimes, states = Lifetimes(len(walk.tokens)), [*walk.states, walk.final]
@@ -239,9 +239,10 @@ def _tools(items: Sequence[Item], tokens: Sequence[int], costs: Sequence[float])
             row[0] += isinstance(item, FunctionCall)
             row[1] += tokens[position]
             row[2] += costs[position]
-    rows = (ToolCost(name, int(calls), int(size), _money(cost)) for name, (calls, size, cost) in sums.items())
+    rows = (ToolCost(name, int(calls), int(size), money_of(cost)) for name, (calls, size, cost) in sums.items())
     return tuple(sorted(rows, key=lambda row: (-row.cost, -row.tokens, row.name)))
 
 
-def _money(cost: float) -> Decimal:
+def money_of(cost: float) -> Decimal:
+    """Return an amount of US dollars as an exact one."""
     return Decimal(cost).quantize(EXACT)

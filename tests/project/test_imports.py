@@ -7,7 +7,7 @@ import pytest
 
 SLOW = {
     *("PIL", "anthropic", "ctok", "genai_prices", "gigatoken", "prompt_toolkit"),
-    *("distributed", "fsspec", "pyarrow", "pydantic", "rich", "tiktoken", "tinytag", "wcwidth"),
+    *("distributed", "fsspec", "pyarrow", "pydantic", "rich", "textual", "tiktoken", "tinytag", "wcwidth"),
 }
 
 

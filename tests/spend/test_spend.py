@@ -47,6 +47,14 @@ class TestReading:
         assert [request.session for request in ledger.requests] == ["s1", "s1", "fork"]
         assert (ledger.repeated, ledger.logs, ledger.faults) == (1, 2, ())
 
+    def test_each_request_names_its_log(self, tmp_path: Path) -> None:
+        """Of a request that two logs report, the one that it is taken from."""
+        first = write(tmp_path / "a.jsonl", answer("m1", 90), answer("m2", 5))
+        second = write(tmp_path / "b.jsonl", answer("m1", 91), answer("m3", 7))
+        ledger = read_ledger([first, second])
+        named = {request.output_tokens: Path(origin).name for request, origin in zip(ledger.requests, ledger.origins, strict=True)}
+        assert named == {5: "a.jsonl", 91: "b.jsonl", 7: "b.jsonl"}
+
     def test_writes_to_the_cache_are_told_apart_by_lifetime(self, tmp_path: Path) -> None:
         (request,) = read_ledger([write(tmp_path / "a.jsonl", answer("m1", 2))]).requests
         assert (request.cache_write, request.cache_write_1h, request.total) == (100, 200, 1312)

@@ -27,10 +27,10 @@ PATIENCE = 60.0
 class _Screen(pyte.Screen):
     """A screen that records characters printed beyond its edge, and answers queries."""
 
-    def __init__(self, columns: int) -> None:
+    def __init__(self, columns: int, rows: int) -> None:
         self.beyond: list[str] = []
         self.asked: list[str] = []
-        super().__init__(columns, ROWS)
+        super().__init__(columns, rows)
 
     def draw(self, data: str) -> None:
         for character in data:
@@ -56,9 +56,9 @@ class _Screen(pyte.Screen):
 class Console:
     """A program in a terminal."""
 
-    def __init__(self, child: pexpect.spawn[str], width: int) -> None:
+    def __init__(self, child: pexpect.spawn[str], width: int, rows: int) -> None:
         self._child = child
-        self._screen = _Screen(width)
+        self._screen = _Screen(width, rows)
         self._stream = pyte.Stream(self._screen)
         self.sent = ""
         self.ended = False
@@ -135,7 +135,7 @@ class Console:
 
 
 @contextmanager
-def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) -> Iterator[Console]:
+def console(*args: str, width: int, cwd: str, environment: Mapping[str, str], rows: int = ROWS) -> Iterator[Console]:
     """Run the command line in a terminal.
 
     Args:
@@ -143,6 +143,7 @@ def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) ->
         width: Columns of the terminal.
         cwd: The working directory.
         environment: Additional environment variables.
+        rows: Rows of the terminal.
     """
     env = {
         **os.environ,
@@ -157,7 +158,7 @@ def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) ->
     child: pexpect.spawn[str] = pexpect.spawn(
         sys.executable,
         ["-m", "context_window", *args],
-        dimensions=(ROWS, width),
+        dimensions=(rows, width),
         env=env,
         encoding="utf-8",
         timeout=PATIENCE,
@@ -167,6 +168,6 @@ def console(*args: str, width: int, cwd: str, environment: Mapping[str, str]) ->
     child.delaybeforesend = None  # tests wait for a prompt (`until_prompt`) before they press keys
     child.delayafterclose = child.delayafterterminate = 0.01  # seconds
     try:
-        yield Console(child, width)
+        yield Console(child, width, rows)
     finally:
         child.close(force=True)
