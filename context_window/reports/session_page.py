@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from .. import pages
 from ..display.spend import money
 from ..pages import Chart, HtmlPage, document
 from ..pages.chart import MarkerShape
+from ..pages.shapes import round_step
 from ..pages.templates import filled
 from ..spend.tables import sum_of
 from ..timeline import MarkerKind, Point, Timeline
@@ -65,7 +67,9 @@ def session_page(timeline: Timeline, *, title: str) -> HtmlPage:
 
 def _window_chart(timeline: Timeline) -> Chart:
     """Return the chart of prompts by category. The budget is drawn if a prompt came near it: else it would flatten all others."""
-    points = [pages.ChartPoint(_name(point), (*point.tokens, point.overhead), _markers(point)) for point in timeline.points]
+    points = [
+        pages.ChartPoint(_name(point), (*point.tokens, point.overhead), _markers(point), tick) for point, tick in _ticked(timeline.points)
+    ]
     is_near = NEAR * max((point.total for point in timeline.points), default=0) >= timeline.budget
     limit = timeline.budget if is_near else None
     return Chart("window", "The window at each request", WINDOW_BANDS, points, limit=limit, limit_name="budget")
@@ -73,14 +77,28 @@ def _window_chart(timeline: Timeline) -> Chart:
 
 def _billed_chart(timeline: Timeline) -> Chart:
     """Return the chart of billed tokens by their price. It has no points if the log reports none."""
-    points = [pages.ChartPoint(_name(point), billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None]
+    reported = [point for point in timeline.points if point.request is not None]
+    points = [
+        pages.ChartPoint(_name(point), billed(sum_of("", [point.request] if point.request else [])), tick=tick)
+        for point, tick in _ticked(reported)
+    ]
     return Chart("billed", "Billed tokens of each request", BILLED_BANDS, points)
 
 
 def _money_chart(timeline: Timeline) -> Chart:
     """Return the chart of dollars by request. It has no points if no price is known."""
-    points = [pages.ChartPoint(_name(point), (float(point.cost),)) for point in timeline.points if point.cost is not None]
-    return Chart("money", "Price of each request", ("price",), points, unit="US dollars", first_band=5)
+    priced = [point for point in timeline.points if point.cost is not None]
+    points = [pages.ChartPoint(_name(point), (float(point.cost or 0),), tick=tick) for point, tick in _ticked(priced)]
+    return Chart("money", "Price of each request", ("price",), points, unit=pages.DOLLARS, first_band=5)
+
+
+def _ticked(points: Sequence[Point]) -> list[tuple[Point, str]]:
+    """Return the points, each with its name below a chart: round numbers of requests, empty texts for those between."""
+    step = round_step(len(points))
+    return [
+        (point, f"request {point.number}" if index == 0 else f"{point.number:,}" if point.number % step == 0 else "")
+        for index, point in enumerate(points)
+    ]
 
 
 def _markers(point: Point) -> tuple[pages.ChartMarker, ...]:

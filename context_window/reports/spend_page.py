@@ -10,12 +10,12 @@ from pathlib import Path
 from session.transcripts.reported_requests import Request
 
 from ..display.spend import money
-from ..pages import Chart, ChartPoint, HtmlPage, document
+from ..pages import DOLLARS, Chart, ChartPoint, HtmlPage, document
 from ..pages.templates import filled
 from ..spend.ledger import LogFault
 from ..spend.tables import SpendRow, leading, local_day, price_notes, spend_by, sum_of
 from .billed import BILLED_BANDS, billed
-from .periods import period_for, period_names
+from .periods import period_for, period_names, period_ticks
 
 FOLDER = Path(__file__).parent
 GROUPINGS = ("model", "project", "tool", "session")
@@ -89,13 +89,15 @@ def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str],
         for row in spend_by(period, model_requests, zone=zone):
             costs[row.name, band] = costs.get((row.name, band), 0.0) + float(row.cost)
     bands = (*named_models, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(named_models)
-    points = [ChartPoint(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if named_models else []
-    return Chart("money", f"Money by {period}", bands or ("",), points, unit="US dollars", point_name=period)
+    ticks = zip(names if named_models else (), period_ticks(period, names), strict=False)
+    points = [ChartPoint(name, tuple(costs.get((name, band), 0.0) for band in bands), tick=tick) for name, tick in ticks]
+    return Chart("money", f"Money by {period}", bands or ("",), points, unit=DOLLARS, point_name=period)
 
 
 def _token_chart(rows: Sequence[SpendRow], period: str, names: Sequence[str]) -> Chart:
     """Return the chart of tokens by period, stacked by their price."""
     by_name = {row.name: row for row in rows}
     empty = SpendRow("")
-    points = [ChartPoint(name, billed(by_name.get(name, empty))) for name in names]
+    ticks = zip(names, period_ticks(period, names), strict=True)
+    points = [ChartPoint(name, billed(by_name.get(name, empty)), tick=tick) for name, tick in ticks]
     return Chart("tokens", f"Tokens by {period}", BILLED_BANDS, points, point_name=period)

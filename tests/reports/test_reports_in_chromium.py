@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -102,6 +102,20 @@ def test_it_fits_a_telephone(browser: Browser, report: str, width: int) -> None:
     for details in page.query_selector_all("details > summary"):
         details.click()
     assert overflow(page) == 0
+    page.close()
+
+
+@pytest.mark.parametrize("width", [1280, 400, 320])
+def test_names_of_axes_do_not_overlap(browser: Browser, report: str, width: int) -> None:
+    """Below each chart at least two names can be read, and none touches another or leaves the window."""
+    page, _ = opened(browser, report, width=width)
+    for chart in page.query_selector_all(".chart"):
+        boxes = [box for name in chart.query_selector_all(".ticks text, .axis span") if (box := name.bounding_box()) and box["width"]]
+        assert len(chart.query_selector_all(".ticks text:not(.minor)")) >= 2
+        assert all(box["x"] >= 0 and box["x"] + box["width"] <= width for box in boxes)
+        for one, other in combinations(boxes, 2):
+            is_beside = one["x"] + one["width"] < other["x"] or other["x"] + other["width"] < one["x"]
+            assert is_beside or one["y"] + one["height"] <= other["y"] or other["y"] + other["height"] <= one["y"]
     page.close()
 
 

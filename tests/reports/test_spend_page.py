@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.display.spend import money
+from context_window.pages.shapes import TICKS_MAX
 from context_window.reports import spend_page
-from context_window.reports.periods import period_for, period_names
+from context_window.reports.periods import period_for, period_names, period_ticks
 from context_window.reports.spend_page import GROUPINGS, ROWS_MAX
 from context_window.spend import LogFault, SpendRow, find_logs, leading, read_ledger, spend_by
 from session.transcripts.reported_requests import Request
@@ -88,6 +89,9 @@ def test_periods_follow_each_other_and_are_few(days: Sequence[date]) -> None:
     assert names == sorted(set(names))
     assert {row.name for row in spend_by(period_for(days), [_request(day) for day in days], zone=UTC)} <= {*names, "(unknown)"}
     assert len(names) <= 500
+    ticks = period_ticks(period_for(days), names)
+    assert len(ticks) == len(names)
+    assert 1 <= len([tick for tick in ticks if tick]) <= TICKS_MAX
 
 
 def _request(day: date) -> Request:
