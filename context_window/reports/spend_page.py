@@ -1,8 +1,8 @@
-"""The report on many sessions: tokens and money over time, and by model, project, tool and session."""
+"""The report on many sessions: tokens and money over time, why, and by model, project, tool and session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -16,9 +16,11 @@ from ..spend.ledger import LogFault
 from ..spend.tables import SpendRow, leading, local_day, price_notes, spend_by, sum_of
 from .billed import BILLED_BANDS, billed
 from .periods import period_for, period_names, period_ticks
+from .reasons import reason_tables
+from .tree import ID_LENGTH, Link, SessionKey, session_tree
 
 FOLDER = Path(__file__).parent
-GROUPINGS = ("model", "project", "tool", "session")
+GROUPINGS = ("model", "project", "tool")
 ROWS_MAX = 50
 """Rows of a table. The last one sums up the rest."""
 MODELS_MAX = 7
@@ -40,14 +42,24 @@ class Table:
     rows: Sequence[SpendRow]
 
 
-def spend_page(requests: Sequence[Request], *, zone: tzinfo | None = None, repeated: int = 0, faults: Sequence[LogFault] = ()) -> HtmlPage:
+def spend_page(
+    requests: Sequence[Request],
+    *,
+    zone: tzinfo | None = None,
+    repeated: int = 0,
+    faults: Sequence[LogFault] = (),
+    titles: Mapping[SessionKey, str] | None = None,
+    pages: Mapping[SessionKey, Sequence[Link]] | None = None,
+) -> HtmlPage:
     """Return the report on these requests. Its figures are those of `context-window spend`.
 
     Args:
-        requests: The requests.
+        requests: The requests. The page says why they cost what they did if they have their makeup.
         zone: The time zone of days. Default: the machine's.
         repeated: Reports that were left out since another log has the same request.
         faults: Logs that could not be read in full.
+        titles: As for `session_tree`.
+        pages: As for `session_tree`.
     """
     days = [day for request in requests if (day := local_day(request, zone=zone)) is not None]
     period, names = period_for(days), period_names(days)
@@ -65,6 +77,9 @@ def spend_page(requests: Sequence[Request], *, zone: tzinfo | None = None, repea
         charts=[
             chart for chart in (_money_chart(requests, period, names, zone=zone), _token_chart(by_period, period, names)) if chart.points
         ],
+        reasons=reason_tables(requests),
+        tree=session_tree(requests, zone=zone, titles=titles, pages=pages),
+        id_length=ID_LENGTH,
         tables=[*tables, Table(period, leading(by_period[::-1], ROWS_MAX))],
         notes=price_notes(requests),
         repeated=repeated,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import chain
 
 from session.plan_limits import PlanLimits
@@ -45,6 +45,7 @@ class Ledger:
         faults: The logs that could not be read in full.
         limits: The limits of plans, as each tool's logs state them last.
         deleted: Number of logs that no longer exist, whose requests were read in earlier runs.
+        logs_of: By tool and session, the logs that report its requests, by name.
     """
 
     requests: tuple[Request, ...]
@@ -53,6 +54,7 @@ class Ledger:
     faults: tuple[LogFault, ...]
     limits: tuple[PlanLimits, ...] = ()
     deleted: int = 0
+    logs_of: Mapping[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
 
 
 def read_ledger(
@@ -113,9 +115,11 @@ class _Entries:
         self._reports = self._logs = 0
         self._faults: list[tuple[int, LogFault]] = []
         self._limits: dict[str, PlanLimits] = {}
+        self._names: dict[int, str] = {}
 
     def add(self, log: LogFile, rows: LogRows) -> None:
         """Add a log."""
+        self._names[log.index] = log.name
         self._reports += len(rows.requests)
         self._logs += rows.problem is None
         if rows.limits is not None and rows.limits > self._limits.get(rows.limits.tool, rows.limits[:1]):
@@ -154,6 +158,10 @@ class _Entries:
             self._add_requests(log, rows, makers[rows.lineage.thread])
         best = (entry[2:] for entry in self._best.values())
         entries = sorted(chain(best, self._without_id), key=lambda entry: entry[:2])
+        logs_of: dict[tuple[str, str], dict[str, None]] = {}
+        for index, _, request in entries:
+            logs_of.setdefault((request.tool, request.session), {})[self._names[index]] = None
         faults = (fault for _, fault in sorted(self._faults, key=lambda fault: fault[0]))
         requests, limits = tuple(entry[2] for entry in entries), tuple(self._limits[tool] for tool in sorted(self._limits))
-        return Ledger(requests, self._reports - len(entries), self._logs, tuple(faults), limits)
+        named = {key: tuple(logs) for key, logs in logs_of.items()}
+        return Ledger(requests, self._reports - len(entries), self._logs, tuple(faults), limits, logs_of=named)
