@@ -15,6 +15,8 @@ from ..timeline.reasons import command_name, command_of
 
 TITLE_LENGTH = 60
 """Characters of a title."""
+MARKS = ("/", "<")
+"""What begins a message that a command of the tool has written."""
 LOOKED_AT = 2_000
 """Characters of a message in which a title's words are looked for."""
 
@@ -50,12 +52,12 @@ def session_name(time: float | None, project: str, title: str = "", zone: tzinfo
 def title_of(session: Session) -> str:
     """Return a session's title: its tool's, else the first words that the user wrote, without keys and passwords. Empty if it has none."""
     given = session.metadata.get("title")
-    written = (
-        item.text
+    written = [
+        item.text.strip()
         for item in session.items
         if isinstance(item, Message) and item.role == "user" and item.category is MessageCategory.DIALOG and not item.is_summary
-    )
-    text = given if isinstance(given, str) and given.strip() else next((text for text in written if text.strip()), "")
+    ]
+    text = given if isinstance(given, str) and given.strip() else next((text for text in written if text and not text.startswith(MARKS)), "")
     words = " ".join(redacted(text[:LOOKED_AT]).split())
     return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…"
 
