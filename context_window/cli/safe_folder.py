@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 from .output import BadInputError
@@ -48,6 +48,7 @@ class FolderTarget:
         """
         with self._explained_errors():
             temporary = Path(tempfile.mkdtemp(".tmp", ".context-window-", self._path.parent))  # for its owner alone
+        old = temporary / "old"
         try:
             with self._explained_errors():
                 folder = temporary / "new"
@@ -55,15 +56,16 @@ class FolderTarget:
                 yield folder
                 self._check()
                 if self._path.exists():
-                    self._path.replace(temporary / "old")
+                    self._path.replace(old)
                 try:
                     folder.replace(self._path)
                 except BaseException:
-                    with suppress(OSError):
-                        (temporary / "old").replace(self._path)
+                    if old.exists():
+                        old.replace(self._path)
                     raise
         finally:  # also after Ctrl-C
-            shutil.rmtree(temporary, ignore_errors=True)
+            if not old.exists() or self._path.exists():  # else it is all that is left of the earlier report
+                shutil.rmtree(temporary, ignore_errors=True)
 
     def _check(self) -> None:
         if not self._path.parent.is_dir():
