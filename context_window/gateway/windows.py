@@ -154,7 +154,7 @@ class Windows:
                 self._trackers.popitem(last=False)
         return tracker
 
-    def _manager_for(self, wire: WireFormat, conversation: RequestConversation) -> ContextWindowManager:
+    def _manager_for(self, wire: MessageFormat, conversation: RequestConversation) -> ContextWindowManager:
         window = self._window
         if window.output_reserve is None and conversation.output_tokens is not None:
             window = replace(window, output_reserve=conversation.output_tokens)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ MODELS = ["claude-opus-4-7", "claude-sonnet-4-5", "gpt-4o-mini", "gpt-4.1-nano",
 PDF = b"%PDF-1.4\n1 0 obj<</Type/Page>>endobj"
 
 texts = st.text(max_size=80)
-parts = st.one_of(
+parts: st.SearchStrategy[Any] = st.one_of(
     texts.map(Text),
     st.integers(1, 4_000).map(lambda side: Image(url="u", width=side, height=side)),
     st.sampled_from(
