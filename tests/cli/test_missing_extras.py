@@ -47,6 +47,7 @@ NEEDING = {
     "chat": ("chat", ["--replay", "LOG", "--auto"]),
     "gateway": ("gateway", ["--", "true"]),
     "mcp": ("mcp", []),
+    "top": ("top", ["SAMPLE"]),
     "gateway --store": ("gateway", ["--store", "postgresql://db/x"]),
     "spend --parquet": ("fleet", ["SAMPLE", "--parquet", "rows.parquet"]),
     "spend --scheduler": ("fleet", ["SAMPLE", "--scheduler", "tcp://127.0.0.1:1"]),

@@ -13,6 +13,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -168,15 +169,17 @@ class _Wire:
     def take(self, line: bytes) -> None:
         answer = json.loads(line)
         assert "error" in answer or "result" in answer
-        if answer.get("id") in self.awaited:
-            self.awaited.remove(answer["id"])
+        if (answered := _shown(answer.get("id"))) in self.awaited:
+            self.awaited.remove(answered)
         if not self.awaited:
             self._is_answered.set()
 
 
 def _shown(id: Any) -> Any:
-    """Return an id as an answer can show it: JSON in UTF-8 has no lone surrogates."""
-    return id.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(id, str) else id
+    """Return an id as an answer can show it: JSON in UTF-8 has no lone surrogates. How many marks stand for bad bytes is left open."""
+    if not isinstance(id, str):
+        return id
+    return re.sub("\ufffd+", "\ufffd", id.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 class _Reading(io.RawIOBase):
