@@ -116,7 +116,7 @@ def find_window(name: str) -> int | None:
     return next((window for pattern, window in (*CORRECTIONS, *CURRENT) if re.search(pattern, bare(name))), None) or look_up(name).window
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def look_up(name: str) -> ListedModel:
     """Return the entry of a model in the list, with our corrections, however its name is spelled."""
     corrected = next((window for pattern, window in CORRECTIONS if re.search(pattern, bare(name))), None)
@@ -169,7 +169,7 @@ def chat_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def priced_model(name: str) -> ModelInfo | None:
     """Return genai-prices' entry of a model, however its name is spelled, or None if no maker lists it."""
     for providers in (_providers(PROVIDERS), _providers(OTHER_MAKERS)):
