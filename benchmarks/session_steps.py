@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from context_window.calibration.rule import CalibrationRule
 from context_window.counting.counter import CharacterCounter, TokenCounter
 from context_window.counting.ctok_counter import CtokCounter
 from context_window.counting.item_tokens import Measurer
-from context_window.counting.select import select_counter
+from context_window.counting.select import select_counter, vocabulary_of
 from context_window.counting.tiktoken_counter import TiktokenCounter, default_counter
 from context_window.decision.limits import BOUNDLESS, Limits
 from context_window.decision.replay import SessionReplay
@@ -33,7 +34,7 @@ from session.units import grouping
 
 FOLDERS = ("claude_code", "codex", "pi", "mini_swe_agent", "opencode", "tau2_bench", "cline", "gemini_chat", "openhands")
 """Folders of recorded transcripts whose logs contain reported usage."""
-CHARACTERS, RAW, OURS, CTOK = "4 characters", "o200k", "o200k x ratio", "ctok"
+CHARACTERS, RAW, OURS, CTOK = "4 characters", "o200k", "ours", "ctok"
 """The counters: the estimate without a vocabulary; tiktoken alone; tiktoken as this library scales it; ctok, for Claude only."""
 COUNTERS = (CHARACTERS, RAW, OURS, CTOK)
 
@@ -249,7 +250,7 @@ def predictions(
 def counters_for(name: str) -> dict[str, TokenCounter]:
     """Return the counters available for the model, by their labels."""
     model = describe_model(name)
-    ours = default_counter(model.image_rule, model.token_ratio)
+    ours = default_counter(model.image_rule, Fraction(1), vocabulary_of(model))
     best = select_counter(None, model).counter
     counters: dict[str, TokenCounter] = {CHARACTERS: CharacterCounter(), RAW: TiktokenCounter(), OURS: ours}
     return {**counters, CTOK: best} if isinstance(best, CtokCounter) else counters

@@ -25,4 +25,5 @@ def plot(records: Sequence[Record]) -> str:
     return CHART.svg(
         Dot(record.reported, 100 * (record.estimated - record.reported) / record.reported, record.provider, record.held_out)
         for record in records
+        if record.is_direct
     )

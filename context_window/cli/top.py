@@ -29,6 +29,7 @@ def top(paths: tuple[str, ...]) -> None:
     Shows what each cost, with file names and commands, and the window of the row under the cursor; live while assistants write. PATH is a
     log, a folder of logs, or a pattern. Default: the logs of all tools.
     """
+    needs("top", "the browser", "textual", "rich")
     from ..display.glyphs import glyphs_for
     from ..spend.cache import cache_file
     from ..spend.discovery import find_logs
@@ -47,7 +48,6 @@ def top(paths: tuple[str, ...]) -> None:
         raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
     if not all(stream.isatty() for stream in (sys.stdin, sys.stdout, sys.stderr)):
         raise BadInputError("top needs a terminal; `context-window spend` prints the same figures, `timeline` those of one session")
-    needs("top", "the browser", "textual", "rich")
     from ..top.app import Top
     from ..top.library import Library
 

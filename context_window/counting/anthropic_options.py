@@ -130,7 +130,7 @@ def function_text(counter: TokenCounter, definition: Mapping[str, Any]) -> str |
     """Return a function as Claude sees it: description, name and schema. None if it is no function, such as a provider's own tool.
 
     `strict`, `cache_control`, similar fields and an empty description are left out. Claude's tokens include the spaces of JSON, o200k's
-    do not. For other vocabularies the spaces after commas are left out, so that the count times the model's ratio is right.
+    do not. For other vocabularies the spaces after commas are left out, which comes closer to its reports.
     """
     function = function_of(definition)
     schemas = ((function or {}).get(key) for key in ("input_schema", "parameters"))

@@ -86,12 +86,12 @@ def _tiktoken_counter(model: ModelFacts | None) -> tuple[TiktokenCounter, float]
     if model is None:
         return default_counter(), UNKNOWN_ERROR
     try:
-        return default_counter(model.image_rule, Fraction(1), _vocabulary_of(model)), model.expected_error
+        return default_counter(model.image_rule, Fraction(1), vocabulary_of(model)), model.expected_error
     except ArgumentError:  # an older vocabulary that is not in tiktoken's cache
         return default_counter(model.image_rule), max(model.expected_error, STAND_IN_ERROR)
 
 
-def _vocabulary_of(model: ModelFacts) -> str:
+def vocabulary_of(model: ModelFacts) -> str:
     """Return the vocabulary of an OpenAI model or the stand-in for Gemini's or Claude's, and o200k for any other model."""
     if model.family == "claude":
         return CLAUDE_HIGH if model.token_ratio > STANDARD_RATIO else CLAUDE

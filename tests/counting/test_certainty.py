@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -15,13 +14,13 @@ from context_window.counting.certainty import LEAST, interval_of
 from context_window.usage.report import UsageReport
 from session import Session
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
-from session.parts import Document, Image, Text
+from session.parts import Document, Image, Part, Text
 
 MODELS = ["claude-opus-4-7", "claude-sonnet-4-5", "gpt-4o-mini", "gpt-4.1-nano", "gpt-5.6", "responses/gpt-5", "gemini-2.5-pro", "grok-4"]
 PDF = b"%PDF-1.4\n1 0 obj<</Type/Page>>endobj"
 
 texts = st.text(max_size=80)
-parts: st.SearchStrategy[Any] = st.one_of(
+parts: st.SearchStrategy[Part] = st.one_of(
     texts.map(Text),
     st.integers(1, 4_000).map(lambda side: Image(url="u", width=side, height=side)),
     st.sampled_from(
