@@ -198,6 +198,8 @@ def record_of(session: Session, file: str) -> Record:
 def name_of(model: str, recording: dict[str, Any]) -> str:
     """Return the model's name with the API that serves it, in the spelling that decides how it is counted."""
     host, kind = str(recording.get("host")), recording.get("kind")
+    if reseller := re.search(r"openrouter|vercel", host):
+        return f"{reseller[0]}/{model}"
     return f"vertex_ai/{model}" if "aiplatform" in host else f"responses/{model}" if kind == "openai_responses" else model
 
 
@@ -225,6 +227,8 @@ def reason_against(session: Session) -> str:
     recording: dict[str, Any] = dict(session.metadata.get("record", {}))
     if not reported_for(session):
         return "nothing was reported"
+    if session.metadata.get("model") in ("converse", "count-tokens"):
+        return "the model is not named"
     if recording.get("server_tools") or recording.get("server_state"):
         return "the provider's own tools, or state that it keeps"
     if any(is_remote(part) for part in parts_of(session)):

@@ -18,10 +18,14 @@ LARGEST = 1_000_000
 """Bytes of the file that are read."""
 FRESH = 60
 """Seconds in which the same limits are not written again."""
+CLOCK = 3_600
+"""Seconds by which limits may be newer than those to be kept. Newer still are those of a clock that was wrong."""
 
 
 def keep_limits(tool: str, stated: object, time: float) -> None:
-    """Keep what was stated of a plan's limits, unless the file has the same from the last minute. A fault costs only that.
+    """Keep what was stated of a plan's limits, unless the file has newer ones, or the same from the last minute.
+
+    A fault costs only that.
 
     Args:
         tool: Whose plan it is, as `limits_of` names it.
@@ -31,15 +35,16 @@ def keep_limits(tool: str, stated: object, time: float) -> None:
     try:
         folder = user_folder()
         kept = kept_limits(folder / LIMITS_FILE)
-        earlier = kept.get(tool)
-        if earlier is not None and earlier.get("rate_limits") == stated and 0 <= time - earlier["time"] < FRESH:
+        earlier = kept.get(tool, {})
+        age = time - earlier.get("time", 0)
+        if -CLOCK < age < 0 or (0 <= age < FRESH and earlier.get("rate_limits") == stated):
             return
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         new = folder / f"{LIMITS_FILE}.{os.getpid()}"
         with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "w") as out:
             json.dump(kept | {tool: {"time": time, "rate_limits": stated}}, out)
         new.replace(folder / LIMITS_FILE)
-    except (OSError, RuntimeError, ValueError, RecursionError):
+    except (OSError, OverflowError, RuntimeError, ValueError, RecursionError):
         return
 
 

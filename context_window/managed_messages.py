@@ -14,6 +14,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from session.errors import FormatError, short
+
 from .errors import ArgumentError
 from .models.names import family
 from .settings.context_window import ContextWindow
@@ -65,11 +67,20 @@ def manage(
     if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
         raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
     given = [_as_dict(message, messages) for message in messages]
+    for name, text in (("model", model), ("system", system)):
+        if not isinstance(text, str):
+            raise ArgumentError(name, text, "pass a text")
     if not given:
         return []
+    for index, message in enumerate(given):
+        _check(message, f"messages[{index}]")
+    _check(list(tools), "tools")
     wire = _format_of(given, model, are_steps=hasattr(messages[0], "render_as_markdown"))
     conversation = RequestConversation(model, system, given, list(tools), {}, None)
-    fitted = _windows(ContextWindow(max_tokens=max_tokens) if window is None else window).fit(wire, conversation)
+    try:
+        fitted = _windows(ContextWindow(max_tokens=max_tokens) if window is None else window).fit(wire, conversation)
+    except RecursionError:
+        raise FormatError("messages", "nested too deeply") from None
     return list(messages) if fitted is None else _as_given(wire.in_order({}, fitted), given, messages)
 
 
@@ -103,6 +114,25 @@ def _maker(kinds: set[Any]) -> Callable[[Json], Any]:
         return lambda message: general.model_validate_json(json.dumps(message))
     classes = {name: each for name, each in vars(sys.modules[general.__module__]).items() if hasattr(each, "model_validate")}
     return lambda message: classes.get(str(message.get("type")), general).model_validate(message)
+
+
+def _check(value: Any, where: str) -> None:
+    """Raise `FormatError` for what no provider can be sent, and what readers of messages do not expect."""
+    try:
+        json.dumps(value, default=_elsewhere)
+    except (TypeError, ValueError, RecursionError):
+        raise FormatError(where, "is no JSON value, or nested too deeply") from None
+    if isinstance(value, dict) and not isinstance(value.get("role", ""), str | None):
+        raise FormatError(f"{where}.role", f"{short(value['role'])} where a text is expected")
+    if isinstance(value, dict) and isinstance(value.get("content"), bytes):
+        raise FormatError(f"{where}.content", "bytes where a text or a list is expected")
+
+
+def _elsewhere(value: object) -> str:
+    """Let pass what a framework converts itself: bytes, as boto3's images are, and objects, as smolagents' images are."""
+    if isinstance(value, bytes) or type(value).__module__ != "builtins":
+        return ""
+    raise TypeError
 
 
 @lru_cache(maxsize=16)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .transcript_tail import LastAnswer
+
+if TYPE_CHECKING:
+    from decimal import Decimal
 
 FIVE_MINUTES, HOUR = 300, 3_600
 """Seconds for which the provider's cache remembers what was written to it."""

@@ -13,6 +13,8 @@ LONGEST_LINE = 2_000
 AROUND = 2
 """Lines shown on each side of a line that matches."""
 GAP = "…"
+WORDS = 50
+"""Different words of a query that are looked for. A model can write a hundred thousand."""
 
 
 class Source(NamedTuple):
@@ -105,7 +107,7 @@ def _literal(sources: Sequence[Source], query: str) -> Iterator[tuple[int, int]]
 
 def _ranked(sources: Sequence[Source], query: str) -> list[tuple[int, int]]:
     """Return the lines that have words of the query: those with all of them first, then the best by the ranking of SQLite's FTS5."""
-    words = [f'"{word}"' for word in re.findall(r"\w+", query)]
+    words = [f'"{word}"' for word in list(dict.fromkeys(re.findall(r"\w+", query.lower())))[:WORDS]]
     if not words:
         return []
     import sqlite3

@@ -1,4 +1,7 @@
-"""`open_regular`: opens a file for its bytes if it is a regular one, without waiting for another process. It imports next to nothing."""
+"""`open_regular` and `read_regular`: open a file for its bytes if it is a regular one, without waiting for another process.
+
+They import next to nothing, and nothing else opens a file whose path is not ours (`tests/project/test_security.py`).
+"""
 
 from __future__ import annotations
 
@@ -33,6 +36,17 @@ def open_regular(path: str | os.PathLike[str], flags: int = PLAIN, folder: int |
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def read_regular(path: str | os.PathLike[str]) -> bytes:
+    """Return the bytes of a regular file. Nothing else is opened, as by `open_regular`.
+
+    Raises:
+        OSError: It is not a regular file, or cannot be read.
+        ValueError: The path is malformed.
+    """
+    with open_regular(path) as file:
+        return file.read()
 
 
 def _check_regular(status: os.stat_result) -> None:

@@ -11,7 +11,7 @@ Nothing here can fail. `repr` can: on integers of 5,000 digits and on deep nesti
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from .printable import printable
 from .secret_finder import layers, secrets_in
@@ -72,9 +72,18 @@ def redacted(text: str) -> str:
 
     A key with an invisible character in it is not recognized: remove those first, with `printable`.
     """
+    return _shortened(text, {*((secret.start, secret.end) for secret in secrets_in(text)), *_resembling(text)})
+
+
+def without_secrets(text: str) -> str:
+    """Return a text in which keys and passwords are shortened. What only resembles one stays: a hash in a path, for example."""
+    return _shortened(text, {(secret.start, secret.end) for secret in secrets_in(text)})
+
+
+def _shortened(text: str, spans: Iterable[tuple[int, int]]) -> str:
     pieces: list[str] = []
     shown = 0
-    for start, end in sorted({*((secret.start, secret.end) for secret in secrets_in(text)), *_resembling(text)}):
+    for start, end in sorted(spans):
         if start >= shown:
             pieces += text[shown:start], text[start : start + min(LETTERS, (end - start) // LETTERS)], "…"
         shown = max(shown, end)

@@ -159,9 +159,11 @@ def say_aside(summary: dict[str, Any] | str) -> None:
 
 
 def complain(message: str) -> None:
-    """Print one line on standard error."""
+    """Print one line on standard error, without keys: an option's value, or an address, may be or hold one."""
+    from session.redaction import without_secrets  # slow, and only for errors
+
     with contextlib.suppress(OSError, ValueError):  # standard error may be closed
-        sys.stderr.write(f"{PROGRAM}: {printable(' '.join(message.split()))}\n")
+        sys.stderr.write(f"{PROGRAM}: {without_secrets(printable(' '.join(message.split())))}\n")
         sys.stderr.flush()
 
 

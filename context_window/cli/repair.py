@@ -8,6 +8,8 @@ from typing import Any
 
 import click
 
+from session.opening import read_regular
+
 from ..printable import printable
 from .newest import complete_path
 from .output import BadInputError, complain, say, say_aside
@@ -96,7 +98,7 @@ def _content_of(path: str) -> bytes:
         try:
             if not Path(name).is_file():
                 raise BadInputError(f"{printable(path)} is no file")
-            return Path(name).read_bytes()
+            return read_regular(name)
         except OSError as error:
             raise BadInputError(f"cannot read {printable(path)}: {error.strerror or error}") from error
 

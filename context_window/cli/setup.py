@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 import click
 
+from session.opening import read_regular
+
 from ..gateway.client_settings import codex_provider, opencode_providers, toml_fields
 from ..printable import printable
 from .output import BadInputError, say
@@ -80,7 +82,7 @@ def setup(assistant: str, *, has_gateway: bool, has_mcp: bool, is_agreed: bool, 
         if is_undone:
             _undo(path, backup, chosen)
             return
-        old = path.read_bytes() if path.exists() else None
+        old = read_regular(path) if path.exists() else None
         new = chosen.changed("" if old is None else old.decode(), names).encode()
         if new == (old or b""):
             say(printable(f"{path} has it already"))
@@ -121,9 +123,9 @@ def _undo(path: Path, backup: Path, chosen: Setup) -> None:
     """
     if not backup.exists():
         raise BadInputError(f"{printable(str(path))} was not changed by setup")
-    old = backup.read_bytes()
+    old = read_regular(backup)
     if path.exists():
-        written, text = chosen.read(path.read_text("utf-8")), "" if old == MISSING else old.decode()
+        written, text = chosen.read(read_regular(path).decode()), "" if old == MISSING else old.decode()
         choices = (names for count in range(len(chosen.parts) + 1) for names in combinations(chosen.parts, count))
         if all(chosen.read(chosen.changed(text, names)) != written for names in choices):
             raise BadInputError(f"{printable(str(path))} was changed since; what was there before is in {printable(str(backup))}")

@@ -16,6 +16,7 @@ from .watch import LiveSession, watch, watch_option
 if TYPE_CHECKING:
     from ..manager import ContextWindowManager
     from ..spend import SpendRow
+    from ..timeline.matches import LogReports
     from ..timeline.points import Timeline
     from ..timeline.why import Why
     from .read_transcript import Transcript
@@ -95,6 +96,7 @@ class ReadTimeline:
         transcript: The log.
         manager: The manager that counted it.
         timeline: The timeline.
+        reports: The requests that the log reports.
         why: The reasons for its cost; None if nobody asked.
     """
 
@@ -102,6 +104,7 @@ class ReadTimeline:
     transcript: Transcript
     manager: ContextWindowManager
     timeline: Timeline
+    reports: LogReports
     why: Why | None = None
 
 
@@ -129,7 +132,7 @@ def read_timeline(path: str, settings: CommandOptions, live: LiveSession | None 
             reports = log_reports(file, transcript.account, transcript.session)
             why = manager.why(session, reports) if wants_why else None
             points = manager.timeline(session, reports) if why is None else why.timeline
-        return ReadTimeline("standard input" if path == STDIN else transcript.name, transcript, manager, points, why)
+        return ReadTimeline("standard input" if path == STDIN else transcript.name, transcript, manager, points, reports, why)
 
 
 def _footnotes(timeline: Timeline) -> list[str]:

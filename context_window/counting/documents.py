@@ -87,6 +87,9 @@ openai_detailed_pages = PageRule(2_000, image=1_000, text=260, audio=10)
 gemini_2_pages = PageRule(258, audio=32, video=300)
 """Gemini 2: 258 per page, whatever its content (https://ai.google.dev/gemini-api/docs/document-processing)."""
 
+mistral_pages = PageRule(1_000, image=10, text=300)
+"""Mistral reads the text of a PDF and sends that (https://docs.mistral.ai/studio-api/document-processing/document_qna)."""
+
 estimated_pages = PageRule(PAGE_TOKENS)
 """For unknown providers."""
 

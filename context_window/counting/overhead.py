@@ -167,7 +167,7 @@ def _definition_tokens(counter: TokenCounter, framing: Framing, texts: list[str]
     definitions: list[Mapping[str, Any]] = list(map(json.loads, texts))
     if framing.tool_form == "functions":
         return sum(tool_tokens(counter, framing, *tool) for tool in zip(definitions, texts, strict=True))
-    return sum(counter.count_text(clean(text)) for text in _provider_texts(framing, definitions, texts))
+    return framing.tool * len(texts) + sum(counter.count_text(clean(text)) for text in _provider_texts(framing, definitions, texts))
 
 
 def _provider_texts(framing: Framing, definitions: list[Mapping[str, Any]], texts: list[str]) -> Iterator[str]:

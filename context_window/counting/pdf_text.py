@@ -14,12 +14,15 @@ from .pdf import SCANNED_BYTES
 
 STREAM_BYTES, INFLATED_BYTES = 1024 * 1024, 16 * 1024 * 1024
 """Limits against decompression bombs: bytes read of each stream, and decompressed bytes of all together."""
+DICTIONARY = 400
+"""Bytes before a stream that are searched for its filter."""
 LETTER = (612, 792)
 """Width and height of a page in points if none is stated: US letter."""
 LARGEST_SIDE = 14_400
 """Points. No page may be larger (ISO 32000, annex C)."""
 
 _STREAM = re.compile(rb"\bstream\r?\n")
+_PICTURE = re.compile(rb"/(?:DCT|JPX|CCITTFax|JBIG2)Decode")
 _TEXT_OBJECT, _SHOW = re.compile(rb"\bBT\b"), re.compile(rb"\bT[jJ]\b")
 _STRING = re.compile(rb"\(((?:[^\\()]|\\.){0,4000})\)|<([0-9A-Fa-f\s]{2,4000})>", re.DOTALL)
 _NUMBER = rb"(-?\d{1,6})(?:\.\d{0,9})?"
@@ -28,7 +31,9 @@ _ENCRYPTED = re.compile(rb"/Encrypt\s{1,9}[\d<]")
 
 
 def text_characters(data: bytes) -> int | None:
-    """Return about how many characters the PDF shows, or None if none of its streams can be read. Nearly all are compressed.
+    """Return about how many characters the PDF shows, or None if none of its streams can be read.
+
+    A file of scanned pages shows none: pictures have filters of their own.
 
     Strings in hexadecimal are taken for two bytes per character, as fonts with many characters have it. What lies beyond the limits is
     not counted.
@@ -54,7 +59,7 @@ def page_size(data: bytes) -> tuple[int, int]:
 
 
 def _streams(data: bytes) -> Iterator[bytes]:
-    """Yield the content of each stream that can be read."""
+    """Yield the content of each stream that can be read; of a picture nothing, since it shows no text."""
     view, position, remaining = memoryview(data), 0, INFLATED_BYTES
     while remaining > 0 and (match := _STREAM.search(data, position, SCANNED_BYTES)) is not None:
         end = data.find(b"endstream", match.end(), SCANNED_BYTES)
@@ -63,6 +68,9 @@ def _streams(data: bytes) -> Iterator[bytes]:
         try:
             content = zlib.decompressobj().decompress(compressed, min(remaining, STREAM_BYTES))
         except zlib.error:
-            continue  # another filter, such as a photograph's
+            dictionary = data[max(0, match.start() - DICTIONARY) : match.start()].rpartition(b"obj")[2]
+            if b"/Filter" in dictionary and _PICTURE.search(dictionary) is None:
+                continue
+            content = b"" if b"/Filter" in dictionary else bytes(compressed[:remaining])
         remaining -= len(content)
         yield content

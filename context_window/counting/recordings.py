@@ -30,6 +30,11 @@ def seconds_of(data: bytes, kind: str) -> float:
     return len(data) / BYTES_PER_SECOND[kind] if stated is None else stated
 
 
+def has_length(data: bytes) -> bool:
+    """True if the headers of a recording state its length."""
+    return _stated_seconds(data) is not None
+
+
 def _stated_seconds(data: bytes) -> float | None:
     from tinytag import TinyTag, TinyTagException  # 20 ms, and few logs have recordings
 

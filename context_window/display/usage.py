@@ -266,6 +266,9 @@ def footnotes(report: UsageReport) -> tuple[str, str]:
         counter += f"; an upper bound, based on {report.reported_tokens:,} tokens reported by the provider"
     elif report.settled_tokens is not None:
         counter += f"; an upper bound, based on the {report.settled_tokens:,} tokens of this view when it was made"
+    elif report.least is not None:
+        reach = f"at least {report.least:,}" if report.most is None else f"{report.least:,} to {report.most:,}"
+        counter += f": an estimate; the provider usually counts {reach}"
     elif report.expected_error:
         counter += f": an estimate, usually within {report.expected_error:.0%} of the provider's count"
     if (unlogged := report.unlogged) is not None:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from session.opening import read_regular
+
 
 def codex_provider(address: str, variables: Mapping[str, str]) -> dict[str, str | bool]:
     """Return the fields of a provider in Codex's configuration. Requests of a login to ChatGPT go to the server of these logins.
@@ -42,7 +44,7 @@ def toml_fields(fields: Mapping[str, str | bool]) -> list[str]:
 def text_of(path: Path) -> str:
     """Return the text of a file; nothing if it cannot be read."""
     try:
-        return path.read_text("utf-8")
+        return read_regular(path).decode()
     except (OSError, ValueError):
         return ""
 

@@ -29,6 +29,8 @@ ROUNDS = 8
 _LEFT_OUT = (b"content-length", b"content-encoding")
 USED_UP = "[Not recalled: no more content can be recalled in this answer. Go on without it.]"
 TOO_LARGE = "the upstream's answer is too large to be joined with what was recalled"
+MOST_RECALLS = 32
+"""Recalls in one answer: each takes at least its part of the room, since to find nothing takes as long as to find something."""
 _CUT = "\n[… {:,} more characters, which do not fit]"
 
 
@@ -45,6 +47,7 @@ class Recalls:
         """
         self._windows, self.wire, self._conversation, self._ledger = windows, wire, conversation, ledger
         self._room: int | None = None  # characters left
+        self._least = 0
 
     async def results(self, calls: Sequence[AnswerCall]) -> list[Result]:
         """Return the result of each call."""
@@ -53,14 +56,16 @@ class Recalls:
     def _result(self, call: AnswerCall) -> Result:
         if self._room is None:
             self._room = self._windows.room(self.wire, self._conversation)
+            self._least = -(-self._room // MOST_RECALLS)
         if self._room <= 0:
             return USED_UP, True
         try:
             text, is_error = self._windows.recalled(self.wire, self._conversation, call.arguments)
         except UNFIT:
+            self._room -= self._least
             return "[Not recalled: the conversation cannot be read.]", True
         self._ledger.recalls += 1
-        room, self._room = self._room, self._room - len(text)
+        room, self._room = self._room, self._room - max(len(text), self._least)
         return text if len(text) <= room else text[:room] + _CUT.format(len(text) - room), is_error
 
 

@@ -15,10 +15,12 @@ from ..integrations.conversation_tracker import ConversationTracker
 from ..integrations.past_refusals import RefusalMemory
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
+from ..models.names import family
 from ..requests.anthropic_request import allowed_tokens
 from ..settings.context_window import ContextWindow
 from ..usage.view_figures import ViewFigures
 from .cache_marks import cache_seconds, marked_again, without_marks
+from .openai_responses import ResponsesWire
 from .own_refusals import OwnRefusals
 from .shared_refusals import RefusalsOfKind
 from .wire_format import Json, MessageFormat, RequestConversation
@@ -140,7 +142,7 @@ class Windows:
             tracker = self._trackers.get(key)
             if tracker is None:
                 tracker = self._trackers[key] = ConversationTracker(
-                    self._manager_for(conversation),
+                    self._manager_for(wire, conversation),
                     wire.adapter,
                     names_ids=conversation.recall_tool is not None,
                     are_frozen=self._are_frozen,
@@ -152,12 +154,14 @@ class Windows:
                 self._trackers.popitem(last=False)
         return tracker
 
-    def _manager_for(self, conversation: RequestConversation) -> ContextWindowManager:
+    def _manager_for(self, wire: MessageFormat, conversation: RequestConversation) -> ContextWindowManager:
         window = self._window
         if window.output_reserve is None and conversation.output_tokens is not None:
             window = replace(window, output_reserve=conversation.output_tokens)
         tools = conversation.tools if conversation.recall_tool is None else [*conversation.tools, conversation.recall_tool]
-        return ContextWindowManager(conversation.model, context_window=window, tools=tools, options=conversation.options)
+        is_responses = isinstance(wire, ResponsesWire) and family(conversation.model) == "openai"
+        name = f"responses/{conversation.model}" if is_responses else conversation.model  # a PDF costs less there
+        return ContextWindowManager(name, context_window=window, tools=tools, options=conversation.options)
 
 
 def _kind_of(wire: MessageFormat, conversation: RequestConversation) -> bytes:

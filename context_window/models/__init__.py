@@ -106,7 +106,7 @@ def find_model(name: str) -> ModelFacts:
     return model
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def describe_model(name: str) -> ModelFacts:
     """Return all that is known about the model.
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from ..counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
+from ..counting.images import ImageRule, Maker, MakerRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
 from ..counting.images_gemini import GeminiRule, GeminiTileRule
 from ..counting.images_openai import BlindRule, PatchRule, ResizeLimits, TileRule
 from .names import bare, claude_version, family, gemini_version, is_on_responses, is_on_vertex
@@ -123,6 +123,30 @@ TOOLS_PREAMBLES: tuple[tuple[str, ToolsPreamble | None], ...] = (
 """By model; None if the provider's framing already has the figure."""
 
 
+OTHER_FRAMES: tuple[tuple[str, int], ...] = (
+    # Requests of one short text, as recorded: a system prompt that the provider adds and does not show.
+    (r"grok-code", 196),
+    (r"grok-4", 148),
+    # https://www.llama.com/docs/model-cards-and-prompt-formats/llama3_1/: the date, and until when the model was trained
+    (r"llama-?3[.-]?[123](?!\d)", 30),
+    (r"", 0),
+)
+
+OTHER_MAKERS: tuple[tuple[str, Maker | None], ...] = (
+    (r"deepseek-(chat-)?v3-?0324", "deepseek 3"),
+    (r"deepseek", "deepseek"),
+    (r"glm-", "glm"),
+    (r"grok-code", "grok code"),
+    (r"grok-[23]", "grok 2"),
+    (r"grok", "grok 4"),
+    (r"kimi-k2(?!\.)", "kimi 2"),
+    (r"llama-?3[.-]?[123](?!\d)", "llama"),
+    (r"mistral|devstral|magistral|ministral|codestral", "mistral"),
+    (r"nova-(micro|lite|pro|premier)", "nova"),
+    (r"", None),
+)
+
+
 def tools_preamble(name: str) -> ToolsPreamble | None:
     """Return the tokens of the text about tools for this model; None if they do not depend on the model."""
     return _first_match(TOOLS_PREAMBLES, name)
@@ -163,7 +187,8 @@ def image_rule(name: str) -> ImageRule:
             tiles = "2.5-flash" not in bare(name)
             return GeminiTileRule(has_tiles=tiles, texts_only=on_vertex or before, seals_calls=on_vertex and not before)
         case _:
-            return estimated_image_tokens
+            maker = _first_match(OTHER_MAKERS, name)
+            return estimated_image_tokens if maker is None else MakerRule(maker)
 
 
 def tokenizer(name: str) -> str:
@@ -194,7 +219,7 @@ def frame(name: str) -> int:
     """Return the tokens of an empty request.
 
     For gpt-oss these are the system message that its format prescribes, with date and channels
-    (https://cookbook.openai.com/articles/openai-harmony).
+    (https://cookbook.openai.com/articles/openai-harmony); for DeepSeek 4, what its Responses API adds and does not show (3 records).
     """
     version = claude_version(name)
     match family(name):
@@ -202,6 +227,8 @@ def frame(name: str) -> int:
             return 7 if version < (4, 7) else 11 if version == (4, 7) else 6
         case "openai":
             return 65 if "gpt-oss" in bare(name) else 0
+        case "other":
+            return _first_match(OTHER_FRAMES, name) + (79 if "deepseek-v4" in bare(name) and is_on_responses(name) else 0)
         case _:
             return 0
 

@@ -78,13 +78,16 @@ def family(name: str) -> Family:
 
 
 def is_on_vertex(name: str) -> bool:
-    """True if the name says that Vertex AI serves the model: `vertex_ai/…`, `google-vertex:…`, `publishers/google/models/…`."""
-    return re.search(r"vertex|publishers/google/", name.lower()[:LONGEST]) is not None
+    """True if the name says that Vertex AI serves the model: `vertex_ai/…`, `google-vertex:…`, `publishers/google/models/…`, `vercel/…`."""
+    return re.search(r"vertex|publishers/google/|vercel", name.lower()[:LONGEST]) is not None
 
 
 def is_on_responses(name: str) -> bool:
-    """True if the name says that OpenAI's Responses API serves the model: `responses/…`, `openai/responses/…`, `openai-responses:…`."""
-    return re.search(r"\bresponses[/:]", name.lower()[:LONGEST]) is not None
+    """True if the name says that the Responses API serves the model: `responses/…`, `openai/responses/…`, `openai-responses:…`.
+
+    OpenRouter and Vercel use it for OpenAI's models, whatever their own form is: `openrouter/…`, `vercel_ai_gateway/…`.
+    """
+    return re.search(r"\bresponses[/:]|openrouter|vercel", name.lower()[:LONGEST]) is not None
 
 
 def claude_version(name: str) -> tuple[int, int]:

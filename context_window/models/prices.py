@@ -33,7 +33,16 @@ OTHER_MAKERS = ("deepseek", "x-ai", "moonshotai", "minimax", "mistral", "aws", "
 LISTED_MAKERS = OTHER_MAKERS[:5]
 """Those of them whose models are listed. All can be looked up."""
 
-WINDOWS = {"gemini-2.5-pro": 1_048_576, "gemini-3-pro": 1_048_576, "gemini-3.1-pro": 1_048_576, "gpt-6.2-sol": 1_050_000}
+WINDOWS = {
+    "gemini-2.5-pro": 1_048_576,
+    "gemini-3-pro": 1_048_576,
+    "gemini-3.1-pro": 1_048_576,
+    "gpt-6.2-sol": 1_050_000,
+    "claude-mythos-5": 1_000_000,  # https://platform.claude.com/docs/en/models/fable-5/overview: those of Fable 5
+    "mistral-large-2512": 262_144,  # https://vercel.com/ai-gateway/models/mistral-large-3
+    "mistral-large-3": 262_144,
+    "mistral-large-latest": 262_144,
+}
 """Windows in tokens that the list lacks, by prefix of the name; the longest matching prefix is used."""
 
 CORRECTIONS = (
@@ -41,6 +50,7 @@ CORRECTIONS = (
     (r"^claude-.*\[1m\]$", 1_000_000),  # Claude Code's name for the long window
     (r"^gpt-4\.1", 1_047_576),  # https://developers.openai.com/api/docs/models/gpt-4.1
     (r"^gpt-5\.5", 1_050_000),  # https://developers.openai.com/api/docs/models/gpt-5.5
+    (r"^deepseek-(chat|reasoner)$", 128_000),  # https://api-docs.deepseek.com/news/news251201
     (r"^codestral-(2508|latest)$|^codestral$", 128_000),  # https://docs.mistral.ai/getting-started/models/models_overview/
 )
 """Windows in tokens that the list gets wrong."""
@@ -106,7 +116,7 @@ def find_window(name: str) -> int | None:
     return next((window for pattern, window in (*CORRECTIONS, *CURRENT) if re.search(pattern, bare(name))), None) or look_up(name).window
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def look_up(name: str) -> ListedModel:
     """Return the entry of a model in the list, with our corrections, however its name is spelled."""
     corrected = next((window for pattern, window in CORRECTIONS if re.search(pattern, bare(name))), None)
@@ -159,7 +169,7 @@ def chat_names() -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def priced_model(name: str) -> ModelInfo | None:
     """Return genai-prices' entry of a model, however its name is spelled, or None if no maker lists it."""
     for providers in (_providers(PROVIDERS), _providers(OTHER_MAKERS)):

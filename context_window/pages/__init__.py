@@ -8,8 +8,8 @@
 `chart.js` lets arrow keys and the pointer walk over a chart's points. Without it, each point can still be reached with Tab.
 """
 
-from .chart import Chart, ChartMarker, ChartPoint
+from .chart import DOLLARS, Chart, ChartMarker, ChartPoint
 from .document import HtmlPage, document
 from .templates import chart_markup
 
-__all__ = ["Chart", "ChartMarker", "ChartPoint", "HtmlPage", "chart_markup", "document"]
+__all__ = ["DOLLARS", "Chart", "ChartMarker", "ChartPoint", "HtmlPage", "chart_markup", "document"]

@@ -8,6 +8,8 @@ from typing import Literal, TypeAlias
 
 MarkerShape: TypeAlias = Literal["trim", "compaction", "break"]
 """The shapes of markers: a triangle, a diamond, a cross."""
+DOLLARS = "US dollars"
+"""The unit of a chart of money. Its axis has a dollar sign."""
 BANDS_MAX = 8
 """Bands that have a colour and a pattern of their own."""
 
@@ -33,11 +35,13 @@ class ChartPoint:
         label: Its name: "request 12, 14:03".
         amounts: Its amounts by band, in the order of the chart's bands. None of them is negative.
         markers: Events at it.
+        tick: Its name below the axis, of a few characters; empty if the axis leaves it out.
     """
 
     label: str
     amounts: tuple[float, ...]
     markers: tuple[ChartMarker, ...] = ()
+    tick: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from itertools import accumulate, pairwise
 from math import ceil, floor, log10
 
-from .chart import Chart, ChartPoint, MarkerShape
+from .chart import DOLLARS, Chart, ChartPoint, MarkerShape
 
 WIDTH, HEIGHT = 600, 240
 """Size of the picture in its own units. The page stretches it."""
@@ -16,6 +16,12 @@ HEADROOM = 24
 """Units above the highest amount, for markers."""
 STEPS_MAX = 5
 """Most steps of the vertical axis."""
+TICKS_MAX = 8
+"""Most names below the horizontal axis."""
+APART, APART_NARROW = 0.11, 0.24
+"""Least distance of these names, as a part of the width: on most screens, and on a telephone."""
+EDGE = 0.06
+"""Part of the width at either end in which a name is not centred, since it would leave the picture."""
 SLOTS = 12
 """Fewest points that the width is divided among: a few points leave the right side empty."""
 _SUFFIXES = ((1_000_000_000, "G"), (1_000_000, "M"), (1_000, "k"))
@@ -34,6 +40,23 @@ class Band:
     name: str
     style: int
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """A name below the horizontal axis.
+
+    Attributes:
+        x: The middle of its point, in percent of the width.
+        text: The name.
+        anchor: The part of the name that stands there: `start`, `middle` or `end`.
+        is_minor: True if there is no room for it on a telephone.
+    """
+
+    x: str
+    text: str
+    anchor: str
+    is_minor: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +119,22 @@ class Shapes:
     @property
     def axis(self) -> list[str]:
         """Labels of these lines."""
-        return [short_amount(self.step * number) for number in range(self.steps, -1, -1)]
+        name = money_mark if self.chart.unit == DOLLARS else short_amount
+        return [name(self.step * number) for number in range(self.steps, -1, -1)]
+
+    @property
+    def ticks(self) -> list[Tick]:
+        """The names below the horizontal axis. One that would touch the one before it is left out."""
+        placed: list[Tick] = []
+        last = last_major = -1.0
+        for index, point in enumerate(self.chart.points):
+            x = (index + 0.5) * self._width / WIDTH
+            if point.tick and x - last >= APART:
+                last, is_minor = x, x - last_major < APART_NARROW
+                last_major = last_major if is_minor else x
+                anchor = "start" if x < EDGE else "end" if x > 1 - EDGE else "middle"
+                placed.append(Tick(_number(100 * x), point.tick, anchor, is_minor))
+        return placed
 
     @property
     def marker_kinds(self) -> list[tuple[MarkerShape, str]]:
@@ -164,6 +202,21 @@ def short_amount(amount: float) -> str:
         if amount >= size:
             return f"{amount / size:g}{suffix}"
     return f"{amount:g}"
+
+
+def money_mark(amount: float) -> str:
+    """Return US dollars as an axis shows them: $1,500, $0.25, $0.0025."""
+    text = f"{amount:,.6f}".rstrip("0").rstrip(".")
+    whole, _, decimals = text.partition(".")
+    return f"${whole}.{decimals:0<2}" if decimals else f"${whole}"
+
+
+def round_step(count: int) -> int:
+    """Return how many of `count` points lie between two names of the axis: 1, 2 or 5 times a power of ten."""
+    step = 1
+    while count > TICKS_MAX * step:
+        step = step * 5 // 2 if str(step)[0] == "2" else 2 * step
+    return step
 
 
 def _step(highest: float) -> float:

@@ -1,20 +1,26 @@
-"""The report on one session: the window at each request, what the requests cost, and where the cache broke."""
+"""The report on one session: the window at each request, what the requests cost and why, and where the cache broke."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Sequence
+from datetime import tzinfo
 from pathlib import Path
 
+from session.items import Item
+from session.transcripts.reported_requests import Request
 from session.units import PRIORITY
 
 from .. import pages
 from ..display.spend import money
 from ..pages import Chart, HtmlPage, document
 from ..pages.chart import MarkerShape
+from ..pages.shapes import round_step
 from ..pages.templates import filled
 from ..spend.tables import sum_of
 from ..timeline import MarkerKind, Point, Timeline
 from .billed import BILLED_BANDS, billed
+from .names import item_names, local_time
+from .reasons import reason_tables
 
 FOLDER = Path(__file__).parent
 ROWS_MAX = 20
@@ -30,16 +36,31 @@ SHAPES: dict[MarkerKind, MarkerShape] = {
 """The shape of each kind of marker."""
 
 
-def session_page(timeline: Timeline, *, title: str) -> HtmlPage:
+def session_page(
+    timeline: Timeline,
+    *,
+    title: str,
+    source: str = "",
+    items: Sequence[Item] = (),
+    explained: Sequence[Request] = (),
+    back: str = "",
+    zone: tzinfo | None = None,
+) -> HtmlPage:
     """Return the report on a session. Its figures are those of `context-window timeline`.
 
     Args:
         timeline: The session's timeline.
         title: Title of the page, such as the log's name.
+        source: The log's name, if that is not the title.
+        items: The session's items. Default: the page has no table of requests with their largest items.
+        explained: The session's requests with their makeup. Default: the page does not say why they cost what they did.
+        back: The address of the page of all sessions. Default: there is none.
+        zone: The time zone. Default: the machine's.
     """
     points = timeline.points
     breaks = [(point, marker) for point in points for marker in point.markers if marker.kind is MarkerKind.CACHE_BREAK]
     breaks.sort(key=lambda pair: (-(pair[1].cost or 0), -pair[1].tokens))
+    names = list(item_names(items))
     added = sorted((point for point in points if point.added_tokens), key=lambda point: -point.added_tokens)
     body = filled(
         "session.html",
@@ -50,37 +71,60 @@ def session_page(timeline: Timeline, *, title: str) -> HtmlPage:
         elsewhere=timeline.spent_elsewhere,
         in_log=timeline.spent_in_log,
         largest=max((point.total for point in points), default=0),
-        when=_period(timeline),
+        when=_period(timeline, zone),
         counts=[(kind.value, sum(marker.kind is kind for point in points for marker in point.markers)) for kind in MarkerKind],
-        charts=[chart for chart in (_window_chart(timeline), _billed_chart(timeline), _money_chart(timeline)) if chart.points],
+        charts=[
+            chart for chart in (_window_chart(timeline, zone), _billed_chart(timeline, zone), _money_chart(timeline, zone)) if chart.points
+        ],
         breaks=breaks[:ROWS_MAX],
         left_out=max(0, len(breaks) - ROWS_MAX),
         added=added[:ROWS_MAX],
-        label=_name,
+        label=lambda point: _name(point, zone),
+        source=source,
+        back=back,
+        names=names,
+        reasons=reason_tables(explained),
         money=money,
         price=lambda cost: "unknown" if cost is None else f"{cost:,.4f}",
     )
     return document(title, body)
 
 
-def _window_chart(timeline: Timeline) -> Chart:
+def _window_chart(timeline: Timeline, zone: tzinfo | None) -> Chart:
     """Return the chart of prompts by category. The budget is drawn if a prompt came near it: else it would flatten all others."""
-    points = [pages.ChartPoint(_name(point), (*point.tokens, point.overhead), _markers(point)) for point in timeline.points]
+    points = [
+        pages.ChartPoint(_name(point, zone), (*point.tokens, point.overhead), _markers(point), tick)
+        for point, tick in _ticked(timeline.points)
+    ]
     is_near = NEAR * max((point.total for point in timeline.points), default=0) >= timeline.budget
     limit = timeline.budget if is_near else None
     return Chart("window", "The window at each request", WINDOW_BANDS, points, limit=limit, limit_name="budget")
 
 
-def _billed_chart(timeline: Timeline) -> Chart:
+def _billed_chart(timeline: Timeline, zone: tzinfo | None) -> Chart:
     """Return the chart of billed tokens by their price. It has no points if the log reports none."""
-    points = [pages.ChartPoint(_name(point), billed(sum_of("", [point.request]))) for point in timeline.points if point.request is not None]
+    reported = [point for point in timeline.points if point.request is not None]
+    points = [
+        pages.ChartPoint(_name(point, zone), billed(sum_of("", [point.request] if point.request else [])), tick=tick)
+        for point, tick in _ticked(reported)
+    ]
     return Chart("billed", "Billed tokens of each request", BILLED_BANDS, points)
 
 
-def _money_chart(timeline: Timeline) -> Chart:
+def _money_chart(timeline: Timeline, zone: tzinfo | None) -> Chart:
     """Return the chart of dollars by request. It has no points if no price is known."""
-    points = [pages.ChartPoint(_name(point), (float(point.cost),)) for point in timeline.points if point.cost is not None]
-    return Chart("money", "Price of each request", ("price",), points, unit="US dollars", first_band=5)
+    priced = [point for point in timeline.points if point.cost is not None]
+    points = [pages.ChartPoint(_name(point, zone), (float(point.cost or 0),), tick=tick) for point, tick in _ticked(priced)]
+    return Chart("money", "Price of each request", ("price",), points, unit=pages.DOLLARS, first_band=5)
+
+
+def _ticked(points: Sequence[Point]) -> list[tuple[Point, str]]:
+    """Return the points, each with its name below a chart: round numbers of requests, empty texts for those between."""
+    step = round_step(len(points))
+    return [
+        (point, f"request {point.number}" if index == 0 else f"{point.number:,}" if point.number % step == 0 else "")
+        for index, point in enumerate(points)
+    ]
 
 
 def _markers(point: Point) -> tuple[pages.ChartMarker, ...]:
@@ -92,25 +136,17 @@ def _markers(point: Point) -> tuple[pages.ChartMarker, ...]:
     )
 
 
-def _name(point: Point) -> str:
+def _name(point: Point, zone: tzinfo | None) -> str:
     """Return the name of a request: its number, and its time if that is known."""
     if point.is_next:
         return "the next request"
-    time = _local(point.time)
+    time = local_time(point.time, zone)
     return f"request {point.number:,}" + (f", {time:%Y-%m-%d %H:%M}" if time else "")
 
 
-def _period(timeline: Timeline) -> str:
-    times = [time for point in timeline.points if (time := _local(point.time))]
+def _period(timeline: Timeline, zone: tzinfo | None) -> str:
+    times = [time for point in timeline.points if (time := local_time(point.time, zone))]
     if not times:
         return ""
     first, last = min(times), max(times)
-    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, local time"
-
-
-def _local(time: float | None) -> datetime | None:
-    """Return Unix seconds as the machine's local time; None if unknown or beyond every calendar."""
-    try:
-        return None if time is None else datetime.fromtimestamp(time).astimezone()
-    except (OverflowError, ValueError, OSError):
-        return None
+    return f"{first:%Y-%m-%d %H:%M} to {last:%Y-%m-%d %H:%M}, {zone or 'local time'}"

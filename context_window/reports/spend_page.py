@@ -1,8 +1,8 @@
-"""The report on many sessions: tokens and money over time, and by model, project, tool and session."""
+"""The report on many sessions: tokens and money over time, why, and by model, project, tool and session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import tzinfo
 from pathlib import Path
@@ -10,15 +10,17 @@ from pathlib import Path
 from session.transcripts.reported_requests import Request
 
 from ..display.spend import money
-from ..pages import Chart, ChartPoint, HtmlPage, document
+from ..pages import DOLLARS, Chart, ChartPoint, HtmlPage, document
 from ..pages.templates import filled
 from ..spend.ledger import LogFault
 from ..spend.tables import SpendRow, leading, local_day, price_notes, spend_by, sum_of
 from .billed import BILLED_BANDS, billed
-from .periods import period_for, period_names
+from .periods import period_for, period_names, period_ticks
+from .reasons import reason_tables
+from .tree import ID_LENGTH, Link, SessionKey, session_tree
 
 FOLDER = Path(__file__).parent
-GROUPINGS = ("model", "project", "tool", "session")
+GROUPINGS = ("model", "project", "tool")
 ROWS_MAX = 50
 """Rows of a table. The last one sums up the rest."""
 MODELS_MAX = 7
@@ -40,14 +42,24 @@ class Table:
     rows: Sequence[SpendRow]
 
 
-def spend_page(requests: Sequence[Request], *, zone: tzinfo | None = None, repeated: int = 0, faults: Sequence[LogFault] = ()) -> HtmlPage:
+def spend_page(
+    requests: Sequence[Request],
+    *,
+    zone: tzinfo | None = None,
+    repeated: int = 0,
+    faults: Sequence[LogFault] = (),
+    titles: Mapping[SessionKey, str] | None = None,
+    pages: Mapping[SessionKey, Sequence[Link]] | None = None,
+) -> HtmlPage:
     """Return the report on these requests. Its figures are those of `context-window spend`.
 
     Args:
-        requests: The requests.
+        requests: The requests. The page says why they cost what they did if they have their makeup.
         zone: The time zone of days. Default: the machine's.
         repeated: Reports that were left out since another log has the same request.
         faults: Logs that could not be read in full.
+        titles: As for `session_tree`.
+        pages: As for `session_tree`.
     """
     days = [day for request in requests if (day := local_day(request, zone=zone)) is not None]
     period, names = period_for(days), period_names(days)
@@ -65,6 +77,9 @@ def spend_page(requests: Sequence[Request], *, zone: tzinfo | None = None, repea
         charts=[
             chart for chart in (_money_chart(requests, period, names, zone=zone), _token_chart(by_period, period, names)) if chart.points
         ],
+        reasons=reason_tables(requests),
+        tree=session_tree(requests, zone=zone, titles=titles, pages=pages),
+        id_length=ID_LENGTH,
         tables=[*tables, Table(period, leading(by_period[::-1], ROWS_MAX))],
         notes=price_notes(requests),
         repeated=repeated,
@@ -89,13 +104,15 @@ def _money_chart(requests: Sequence[Request], period: str, names: Sequence[str],
         for row in spend_by(period, model_requests, zone=zone):
             costs[row.name, band] = costs.get((row.name, band), 0.0) + float(row.cost)
     bands = (*named_models, OTHERS) if any(band == OTHERS and cost for (_, band), cost in costs.items()) else tuple(named_models)
-    points = [ChartPoint(name, tuple(costs.get((name, band), 0.0) for band in bands)) for name in names] if named_models else []
-    return Chart("money", f"Money by {period}", bands or ("",), points, unit="US dollars", point_name=period)
+    ticks = zip(names if named_models else (), period_ticks(period, names), strict=False)
+    points = [ChartPoint(name, tuple(costs.get((name, band), 0.0) for band in bands), tick=tick) for name, tick in ticks]
+    return Chart("money", f"Money by {period}", bands or ("",), points, unit=DOLLARS, point_name=period)
 
 
 def _token_chart(rows: Sequence[SpendRow], period: str, names: Sequence[str]) -> Chart:
     """Return the chart of tokens by period, stacked by their price."""
     by_name = {row.name: row for row in rows}
     empty = SpendRow("")
-    points = [ChartPoint(name, billed(by_name.get(name, empty))) for name in names]
+    ticks = zip(names, period_ticks(period, names), strict=True)
+    points = [ChartPoint(name, billed(by_name.get(name, empty)), tick=tick) for name, tick in ticks]
     return Chart("tokens", f"Tokens by {period}", BILLED_BANDS, points, point_name=period)

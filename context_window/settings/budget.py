@@ -11,6 +11,7 @@ from typing import Any
 
 from ..calibration.rule import CalibrationRule
 from ..counting.counter import AnyCounter, TokenCounter
+from ..counting.images import estimated_image_tokens
 from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
 from ..decision.limits import BOUNDLESS, AutoWindow, Limits, portion
@@ -150,7 +151,7 @@ def resolve_budget(model_config: object, token_counter: AnyCounter | None, conte
         model: ModelFacts | None = _with_window(describe_model(name or ""), config.window)
     else:
         model = None if name is None else find_model(name) if explicit is None else describe_model(name)
-    if model is None or (model.window is None and model.family == "other"):
+    if model is None or (model.window is None and model.family == "other" and model.image_rule is estimated_image_tokens):
         counter, error, problem = select_counter(token_counter, None)
         return Budget(
             DEFAULT_TOKENS if explicit is None else explicit,

@@ -56,6 +56,14 @@ class Ledger:
     deleted: int = 0
     origins: tuple[str, ...] = ()
 
+    @property
+    def logs_of(self) -> dict[tuple[str, str], tuple[str, ...]]:
+        """By tool and session, the logs that report its requests, by name."""
+        logs: dict[tuple[str, str], dict[str, None]] = {}
+        for request, log in zip(self.requests, self.origins, strict=True):
+            logs.setdefault((request.tool, request.session), {})[log] = None
+        return {session: tuple(names) for session, names in logs.items()}
+
 
 def read_ledger(
     paths: Iterable[str | os.PathLike[str]],
@@ -119,6 +127,7 @@ class _Entries:
 
     def add(self, log: LogFile, rows: LogRows) -> None:
         """Add a log."""
+        self._names[log.index] = log.name
         self._reports += len(rows.requests)
         self._logs += rows.problem is None
         self._names[log.index] = log.name

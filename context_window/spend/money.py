@@ -168,7 +168,7 @@ def _terms_of(request: Request) -> str:
     return "fast" if is_fast else request.speed or request.tier
 
 
-@lru_cache(maxsize=512)
+@lru_cache(maxsize=1 << 14)
 def _goes_by_the_hour(model: str) -> bool:
     """True if a price of the model depends on the time of day."""
     entry: Any = priced_model(model)
@@ -176,7 +176,7 @@ def _goes_by_the_hour(model: str) -> bool:
     return isinstance(prices, list) and any(hasattr(price.constraint, "start_time") for price in prices)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def _starts(model: str, moment: int) -> tuple[int, ...]:
     """Return the sizes of prompts above which a price of the model is another one, in tokens."""
     entry = priced_model(model)
@@ -189,7 +189,7 @@ SECOND_STARTS = (128_000, 200_000, 272_000)
 """Sizes of prompts above which the second list has prices of their own, in tokens."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1 << 14)
 def _quote(model: str, moment: int, prompt: int, terms: str, region: str) -> _Quote:
     """Return the prices of a model for a prompt of this many tokens. They are the same up to the next of `_starts`."""
     multiple = REGIONAL if _is_regional(model, region) else Decimal(1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from heapq import nlargest
 
 from session.items import AgentConfigUpdate, Compaction, Item, MessageCategory
 from session.session import Session
@@ -19,6 +20,8 @@ from .matches import LogReports
 from .points import Marker, MarkerKind, Point, Timeline
 from .walk import WindowState, WindowWalk
 
+NEW_ITEMS = 3
+"""Items that a point names."""
 TRIMMED_PART, TRIMMED_LEAST = 20, 1024
 """A prompt that is smaller than the one before by a twentieth and by this many tokens was trimmed by the tool. Thinking of earlier turns,
 which some providers leave out, is usually less."""
@@ -58,7 +61,9 @@ def timeline_of(session: Session, walk: WindowWalk, reports: LogReports, budget:
         passed, start = states[last_state + 1 : event.state + 1], states[last_state].length if last_state >= 0 else 0
         is_next = number > len(events)
         point = _point(items, states[event.state], passed, event, number, is_next=is_next)
-        points.append(replace(point, markers=tuple(_markers(items, passed, start, before, event.request))))
+        new = nlargest(NEW_ITEMS, ((walk.tokens[at], -at) for at in range(start, states[event.state].length)))
+        markers = tuple(_markers(items, passed, start, before, event.request))
+        points.append(replace(point, markers=markers, new_items=tuple((-at, tokens) for tokens, at in new if tokens)))
         before, last_state = event.request or before, max(last_state, event.state)
     return Timeline(
         session.id,

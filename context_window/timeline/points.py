@@ -69,6 +69,7 @@ class Point:
         added: The largest item that is new since the point before, in words without content; empty if there is none.
         added_tokens: Its tokens.
         markers: Events just before the request.
+        new_items: The largest items that are new since the point before: the position in the log and the tokens of each, the largest first.
     """
 
     number: int
@@ -85,6 +86,7 @@ class Point:
     added: str = ""
     added_tokens: int = 0
     markers: tuple[Marker, ...] = ()
+    new_items: tuple[tuple[int, int], ...] = ()
 
     @property
     def total(self) -> int:

@@ -13,6 +13,7 @@ from session.parts import Document, Image, Part
 from session.session import Session
 from session.units import PRIORITY
 
+from ..counting.certainty import interval_of
 from ..counting.overhead import definition_tokens
 from ..decision.limits import portion
 from ..decision.placeholders import CLEARED, MARK
@@ -84,6 +85,10 @@ def report_on(
     images = [tokens for at in sent for tokens in settings.measurer.image_tokens(items[at])]
     compacted = [at for at, edit in view.edits.items() if edit.gone is Reason.COMPACTED]
     digests = [at for at in sent if is_digest(items[at])]
+    sent_costs = [(items[at], view.costs[at]) for at in sent]
+    total = sum(rows.tokens) + rows.overhead
+    interval = interval_of(total, sent_costs, settings.overhead.tools, budget.counter, budget.expected_error)
+    least, most = interval or (None, None)
     return UsageReport(
         session_id=session.id,
         title=title,
@@ -114,6 +119,8 @@ def report_on(
         counter=budget.counter.name,
         model=budget.model,
         expected_error=budget.expected_error,
+        least=least,
+        most=most,
         counter_problem=budget.counter_problem,
         reported_tokens=figures.reported,
         settled_tokens=figures.settled,

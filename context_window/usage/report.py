@@ -138,6 +138,8 @@ class UsageReport:
         counter: The token counter's name.
         model: The model's name; None if there is none or it is not known.
         expected_error: The usual relative error of the local count.
+        least: The lower end of the interval in which the provider's count usually lies; None if nothing is known about the counter.
+        most: Its upper end; None if there is no telling, as with a document that only the provider has.
         budget_from: The origin of the budget in words, as the command line shows it.
         counter_problem: The reason why a fallback counts; empty if none does.
         reported_tokens: Reported tokens of the request from which the total starts. The total is then an upper bound, and the overhead
@@ -181,6 +183,8 @@ class UsageReport:
     thinking_tokens: int = 0
     tools_overhead: int = 0
     definitions: tuple[ToolDefinition, ...] = ()
+    least: int | None = None
+    most: int | None = None
 
     @property
     def total(self) -> int:
@@ -230,6 +234,8 @@ class UsageReport:
             "extracts": {"count": self.extracts, "tokens": self.extract_tokens},
             "counter": self.counter,
             "expected_error": self.expected_error,
+            "least": self.least,
+            "most": self.most,
             "counter_problem": self.counter_problem,
             "reported_tokens": self.reported_tokens,
             "settled_tokens": self.settled_tokens,

@@ -92,6 +92,9 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa
 
 def _block(part: object, record: Record) -> object:
     """Return a block in Anthropic's form; None for a call that has no result yet."""
+    if isinstance(part, dict) and part.get("type") == "image" and "mediaType" in object_at(part, "source"):
+        source = object_at(part, "source")
+        return {"type": "image", "source": {**source, "media_type": source["mediaType"]}}
     if not isinstance(part, dict) or part.get("type") != "tool_result" or "run" not in part:
         return part
     run = object_at(part, "run")

@@ -2,7 +2,7 @@
 
 A format is a module with `NAME`, `claims` and `read`, as described by `Format`. It may have two more: `PLACES`, where the tool writes
 its logs, and a class `Requests`, a `RequestReader` that gets the file's path. To add one, write the module and add it to the list for
-its kind: `FORMATS`, `GENERIC_FORMATS` or `TEXT_FORMATS`.
+its kind: `FORMATS`, `GENERIC_FORMATS`, `TEXT_FORMATS` or `DATABASES`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,6 @@ FORMATS: tuple[Format, ...] = (
     kimi,
     amp,
     goose,
-    crush,
     hermes,
     atif,
     gemini_cli,
@@ -106,10 +105,11 @@ GENERIC_FORMATS: tuple[Format, ...] = (message_lists,)
 """Formats that also claim values of other formats. Used only if none of `FORMATS` claims anything in the file."""
 TEXT_FORMATS: tuple[Format, ...] = (aider,)
 """Formats that are not JSON."""
-ALL_FORMATS: tuple[Format, ...] = (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)
-
 DATABASES: dict[str, tuple[Format, ChatDatabase]] = {form.DATABASE.file: (form, form.DATABASE) for form in (goose, crush, hermes)}
-"""Formats that have databases, by the usual name of one."""
+"""Formats that have databases, by the usual name of one. Of `crush`, there is nothing else."""
+ALL_FORMATS: tuple[Format, ...] = tuple(
+    dict.fromkeys((*FORMATS, *(form for form, _ in DATABASES.values()), *GENERIC_FORMATS, *TEXT_FORMATS))
+)
 
 HEAD_BYTES = 4096
 """Bytes at the start of a file that show whether it has one of `TEXT_FORMATS`, and whether it can be a JSON document."""

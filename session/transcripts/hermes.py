@@ -20,7 +20,7 @@ from .record_feed import ReadRecord, feed_entries, skip_strangers
 from .requests import Request, amounts_of
 from .source import Source, parse
 from .usage import Counts, dollars
-from .values import JsonObject, count_at, list_at, moment, object_at, text_at
+from .values import JsonObject, count_at, list_at, moment, object_at, stated_at, text_at
 from .writer import Writer, is_message
 
 NAME = "hermes"
@@ -85,7 +85,8 @@ def _chat_of(database: sqlite3.Connection, _: Path, row: Row) -> Chat:
     cost = dollars(row.get("actual_cost_usd")) or dollars(row.get("estimated_cost_usd")) or None
     requests: tuple[Request, ...] = ()
     if any(counts) or cost:
-        reasoning = min(count_at(row, "reasoning_tokens"), counts.output_tokens)
+        stated = stated_at(row, "reasoning_tokens")
+        reasoning = None if stated is None else min(stated, counts.output_tokens)
         amounts = amounts_of(counts)
         agent = session if parent and not ended else ""
         owner = parent if agent else session

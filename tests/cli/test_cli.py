@@ -24,7 +24,7 @@ from session.identity import is_digest
 from session.items import parts_of_item
 from session.parts import Text
 from session.transcripts import read_transcript
-from session.transcripts.detect import FORMATS, GENERIC_FORMATS, TEXT_FORMATS
+from session.transcripts.detect import ALL_FORMATS
 from tests.support.claude_lines import Log
 from tests.support.claude_lines import text as text_block
 from tests.support.screens import ESCAPES, long_session, read_report, saved
@@ -342,7 +342,7 @@ READABLE = {
 
 @pytest.mark.parametrize("command", ["usage", "plan", "process", "convert"])
 def test_every_format_is_named_where_a_newcomer_looks(shell: Shell, command: str) -> None:
-    assert READABLE.keys() == {form.NAME for form in (*FORMATS, *GENERIC_FORMATS, *TEXT_FORMATS)}
+    assert READABLE.keys() == {form.NAME for form in ALL_FORMATS}
     help_text = " ".join(shell(command, "--help")[1].split()).replace("- ", "-")  # a name may be wrapped at its hyphens
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     for name in READABLE.values():

@@ -33,6 +33,8 @@ from context_window.cli.output import guard_terminal
 from context_window.cli.progress import progress_bar
 from context_window.printable import escaped, printable
 from session.store import SessionStore
+from tests.session.test_secret_finder import shows
+from tests.support.made_up_keys import made_up_keys
 from tests.support.shell import HERE
 
 HOSTILE = (
@@ -51,6 +53,7 @@ HOSTILE = (
 """ESC, CSI and OSC in both spellings, DCS, C0, bidi overrides and isolates, zero width, line separators, tags, private, unassigned."""
 MARK = "".join(HOSTILE)
 SGR = re.compile(r"\x1b\[[0-9;]*m")
+KEY = made_up_keys()[0]
 PROVIDERS = ("anthropic", "openai", "openai-responses", "google")
 
 
@@ -343,3 +346,28 @@ def test_a_traceback_is_as_python_prints_it_but_for_what_steers(tmp_path: Path) 
     assert done.stderr.startswith("Traceback (most recent call last):\n")
     assert "\n    sys.exit(run(args))\n" in done.stderr
     assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "usage KEY",
+        "spend --by KEY",
+        "spend --since KEY",
+        "spend --scheduler tcp://me:KEY@elsewhere:8786",
+        "convert - --to KEY",
+        "gateway --host KEY",
+        "gateway --max-cost KEY",
+        "gateway --upstream openai=http://me:KEY@localhost:99999",
+        "gateway -- KEY",
+        "setup KEY",
+        "KEY",
+        "--KEY",
+    ],
+)
+def test_no_complaint_shows_a_key(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """that was given in the wrong place, or in an address"""
+    assert run(line.replace("KEY", KEY).split()) == 2
+    shown = capsys.readouterr()
+    assert shown.err
+    assert not shows(shown.out + shown.err, KEY)

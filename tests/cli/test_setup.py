@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import tomllib
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from context_window.cli import run
+from context_window.gateway.client_settings import text_of
 
 LEAVES = st.none() | st.booleans() | st.integers() | st.text()
 VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner))
@@ -173,3 +175,15 @@ def test_settings_that_cannot_be_read_are_left_alone(home: Path, capsys: pytest.
     assert "was not changed" in capsys.readouterr().err
     assert path.read_text(encoding="utf-8") == text
     assert len(list(path.parent.iterdir())) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no named pipes")
+@pytest.mark.parametrize("assistant", sorted(FILES))
+def test_a_pipe_in_the_place_of_settings_is_not_waited_for(assistant: str, home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Neither by setup, nor by the gateway that starts the assistant."""
+    path = home / FILES[assistant]
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    assert run(["setup", assistant, *(["--gateway"] if assistant != "gemini" else []), "--yes"]) == 2
+    assert "regular file" in capsys.readouterr().err
+    assert text_of(path) == ""

@@ -5,9 +5,13 @@ from __future__ import annotations
 import json
 import os
 import re
+import socket
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -282,3 +286,23 @@ def test_the_hook_answers_nothing_without_a_log_and_never_keeps_a_prompt_back(tm
         command = [sys.executable, "-m", "context_window", "statusline", "--pause"]
         result = subprocess.run(command, input=text.encode(), capture_output=True, check=False)
         assert (result.returncode, result.stdout, result.stderr.count(b"\n")) == (1, b"", 1)
+
+
+def test_who_answers_byte_by_byte_in_the_place_of_the_gateway_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any program of this machine may listen there once the gateway has ended."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def dribble() -> None:
+            with suppress(OSError):
+                connection, _ = server.accept()
+                with connection:
+                    connection.sendall(b"HTTP/1.1 200 OK\r\n")
+                    for _ in range(400):
+                        connection.sendall(b"x")
+                        time.sleep(0.05)
+
+        threading.Thread(target=dribble, daemon=True).start()
+        monkeypatch.setenv("ANTHROPIC_BASE_URL", f"http://127.0.0.1:{server.getsockname()[1]}/anthropic")
+        begun = time.monotonic()
+        assert status_line({}) == "no request yet"
+        assert time.monotonic() - begun < 5

@@ -153,14 +153,15 @@ def shown(text: bytes, *, compress: bool = True) -> bytes:
 
 def test_the_characters_that_a_pdf_shows_are_counted() -> None:
     assert text_characters(HEADER + shown(b"Hello") + shown(b"you \\) there")) == 5 + 12
-    assert text_characters(HEADER + shown(b"Hello", compress=False)) is None  # read only if compressed, as nearly all are
+    assert text_characters(HEADER + shown(b"Hello", compress=False)) == 5
+    assert text_characters(HEADER + b"<< /Filter /LZWDecode >> stream\n\x80\x0b\nendstream") is None  # not read
     parts = zlib.compress(b"BT [(He) -20 (llo) 3 <00480065> ] TJ ET")
     assert text_characters(HEADER + b"<< /Filter /FlateDecode >> stream\r\n" + parts + b"\r\nendstream") == 5 + 2
     drawing = zlib.compress(b"0 0 m (no text) 9 9 l S")
     assert text_characters(HEADER + b"<< /Filter /FlateDecode >> stream\n" + drawing + b"\nendstream") == 0
     assert text_characters(HEADER + shown(b"Hello") + b"trailer << /Encrypt 5 0 R >>") is None
     photograph = b"<< /Filter /DCTDecode >> stream\n\xff\xd8\xff\xe0\nendstream"
-    assert text_characters(HEADER + photograph) is None
+    assert text_characters(HEADER + photograph) == 0  # a scan
     assert text_characters(HEADER + photograph + shown(b"Hello")) == 5
 
 
@@ -234,3 +235,13 @@ def test_a_counter_counts_documents_by_the_rule_of_the_images_provider() -> None
         assert expected is not None
         assert TiktokenCounter(model.image_rule).count_part(pages) == expected
     assert TiktokenCounter(model.image_rule).count_part(Document(text="a b c")) == TiktokenCounter().count_text("a b c")
+
+
+def test_a_page_costs_little_on_responses_before_gpt_5_6_and_its_image_elsewhere() -> None:
+    page = Document(data=pdf(1) + shown(b"a" * 1_000))
+    costs = {
+        name: describe_model(name).document_rule(page) for name in ("responses/gpt-4o", "openai/responses/gpt-5.4", "responses/gpt-5.6")
+    }
+    assert costs == {"responses/gpt-4o": 32 + 260, "openai/responses/gpt-5.4": 10 + 260, "responses/gpt-5.6": 1_000 + 260}
+    assert describe_model("gpt-5.4").document_rule(page) == 1_000 + 260
+    assert describe_model("mistral-large-latest").document_rule(page) == 10 + 300

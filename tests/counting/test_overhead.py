@@ -311,3 +311,37 @@ def test_hostile_schemas_are_written_in_time_and_no_deeper_than_allowed() -> Non
     assert time.process_time() - start < 1
     text = '{"name": "f", "description": "\\ud800"}'
     assert request_overhead(counter_of("gpt-5"), [text], 0).tools > 0
+
+
+def test_a_named_tool_costs_its_words_in_chat_completions_of_gpt_4() -> None:
+    tools = [{"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}}]
+    counter = counter_of("gpt-4o")
+    named = {"tool_choice": {"type": "function", "function": {"name": "a"}}}
+    free, forced = (request_overhead(counter, tools, 0, "gpt-4o", options).tools for options in ({"tool_choice": "auto"}, named))
+    assert forced - free == OPENAI_4.named_tool == 13
+
+
+def test_the_schema_of_a_functions_result_costs_on_gemini_if_it_has_properties() -> None:
+    schema = {"type": "object", "properties": {"city": {"type": "string"}}}
+    for model in ("gemini-2.5-pro", "gemini-3-pro-preview", "vertex_ai/gemini-2.5-pro"):
+        counter = counter_of(model)
+        plain, empty, full = (
+            request_overhead(counter, [{"functionDeclarations": [{"name": "a", "parametersJsonSchema": schema, **more}]}], 0).tools
+            for more in ({}, {"responseJsonSchema": {"type": "string"}}, {"responseJsonSchema": schema})
+        )
+        assert plain == empty < full
+
+
+def test_other_makers_add_texts_about_tools_and_hidden_prompts() -> None:
+    tools = [{"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}}]
+    plain = request_overhead(counter_of("some-model"), tools, 0).tools
+    for model, added in (
+        ("deepseek-chat", 230),
+        ("glm-4.7", 86 + 16),
+        ("grok-4-fast", 143),
+        ("kimi-k2-instruct", 22),
+        ("mistral-large", 24),
+    ):
+        assert request_overhead(counter_of(model), tools, 0).tools == plain + added
+    frames = {"grok-4-fast": 148, "grok-code-fast-1": 196, "grok-2": 0, "llama-3.3-70b": 30, "responses/deepseek-v4-flash": 79}
+    assert {name: describe_model(name).frame for name in frames} == frames

@@ -156,7 +156,7 @@ def test_an_estimate_is_called_one_and_the_counter_is_named(monkeypatch: pytest.
 def test_of_an_unknown_model_the_counters_error_is_told_too(model: ModelConfig | None) -> None:
     manager = ContextWindowManager(model)
     text = " ".join(usage_text(manager.usage(long_session()), 120).split())
-    assert "counted with tiktoken o200k: an estimate, usually within 15% of the provider's count" in text
+    assert "counted with tiktoken o200k: an estimate; the provider usually counts" in text
     assert manager.analyze_session(long_session())["expected_error"] == describe_model("foo").expected_error == 0.15
 
 

@@ -2,7 +2,8 @@
 
 The promises, whatever the input:
 
-1. `context-window statusline` prints one line that can be shown, or refuses in one line with exit code 2.
+1. `context-window statusline` prints one line that can be shown, or refuses in one line with exit code 2. With `--pause` it prints a
+   hook's answer or nothing, and never ends with 2.
 2. `context-window mcp` answers each call that has an id, or refuses it with a JSON-RPC error, and goes on.
 3. The recall tool returns an answer of bounded length that can be sent.
 """
@@ -12,9 +13,10 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -24,7 +26,7 @@ from unittest.mock import patch
 from context_window import FunctionCall, Session
 from context_window.printable import printable
 from context_window.recall import Recalled, recall_tool
-from context_window.statusline import PLAIN, RED, YELLOW, main
+from context_window.statusline import PLAIN, RED, YELLOW, main, pause_main
 from tests.support.claude_lines import a_bit_of_everything
 from tests.support.screens import long_session
 
@@ -72,7 +74,13 @@ def check_statusline(seed: Seed, raw: bytes, _: int) -> str:
         path.write_bytes(raw)
         window = {"context_window_size": 200_000}
         raw = json.dumps({**STATUS, "context_window": window, "transcript_path": str(path)}).encode()
-    code, out, err = _run(raw)
+    code, out, err = _run(raw, pause_main)
+    assert code in {0, 1}
+    assert err.count("\n") == code
+    if out:
+        told = json.loads(out)["systemMessage"]
+        assert printable(told) == told
+    code, out, err = _run(raw, main)
     if code == 2:
         assert not out
         assert err.count("\n") == 1
@@ -88,7 +96,7 @@ def check_statusline(seed: Seed, raw: bytes, _: int) -> str:
     return "statusline"
 
 
-def _run(raw: bytes) -> tuple[int, bytes, str]:
+def _run(raw: bytes, program: Callable[[], int]) -> tuple[int, bytes, str]:
     out, err = io.TextIOWrapper(io.BytesIO(), "utf-8"), io.StringIO()
     with (
         patch.object(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw))),
@@ -96,7 +104,7 @@ def _run(raw: bytes) -> tuple[int, bytes, str]:
         patch.object(sys, "stderr", err),
         patch.dict(os.environ, {"ANTHROPIC_BASE_URL": "", "CONTEXT_WINDOW_HOME": str(folder())}),
     ):
-        code = main()
+        code = program()
     assert isinstance(out.buffer, io.BytesIO)
     return code, out.buffer.getvalue(), err.getvalue()
 
@@ -161,15 +169,17 @@ class _Wire:
     def take(self, line: bytes) -> None:
         answer = json.loads(line)
         assert "error" in answer or "result" in answer
-        if answer.get("id") in self.awaited:
-            self.awaited.remove(answer["id"])
+        if (answered := _shown(answer.get("id"))) in self.awaited:
+            self.awaited.remove(answered)
         if not self.awaited:
             self._is_answered.set()
 
 
 def _shown(id: Any) -> Any:
-    """Return an id as an answer can show it: JSON in UTF-8 has no lone surrogates."""
-    return id.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if isinstance(id, str) else id
+    """Return an id as an answer can show it: JSON in UTF-8 has no lone surrogates. How many marks stand for bad bytes is left open."""
+    if not isinstance(id, str):
+        return id
+    return re.sub("\ufffd+", "\ufffd", id.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 class _Reading(io.RawIOBase):

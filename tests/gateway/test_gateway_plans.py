@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -81,3 +84,25 @@ def test_they_are_written_while_the_gateway_runs(monkeypatch: pytest.MonkeyPatch
         while not stated_limits(()) and time.monotonic() < end:
             time.sleep(0.02)
         assert [limits.tool for limits in stated_limits(())] == ["codex"]
+
+
+CLIENT = """
+import os, urllib.request
+body = b'{"model": "claude-sonnet-5-5", "max_tokens": 10, "messages": [{"role": "user", "content": "Hi"}]}'
+urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages", data=body)).read()
+"""
+
+
+@pytest.mark.parametrize("has_tokens", [False, True])
+def test_the_command_keeps_them_unless_others_use_it(home: Path, tmp_path: Path, has_tokens: bool) -> None:
+    options = ["--token", str(tmp_path / "tokens")] if has_tokens else []
+    with upstream_that(says(200, b"{}", anthropic_headers(0.5))) as upstream:
+        command = [sys.executable, "-m", "context_window", "gateway", *options, "--upstream", f"anthropic={upstream.url}"]
+        environment = {**os.environ, "NO_PROXY": "*"}
+        done = subprocess.run(
+            [*command, "--", sys.executable, "-c", CLIENT], env=environment, capture_output=True, text=True, timeout=120, check=False
+        )
+    assert done.returncode == 0, done.stderr
+    assert "; Claude Code, 5 hours: 50 %, " in done.stderr
+    assert len(stated_limits(())) == (not has_tokens)
+    assert home.exists() == (not has_tokens)

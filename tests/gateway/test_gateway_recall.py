@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -12,8 +13,13 @@ import openai
 import pytest
 from google import genai
 
+from context_window import ContextWindow
+from context_window.gateway.anthropic_messages import AnthropicWire
+from context_window.gateway.joined_answer import AnswerCall
 from context_window.gateway.ledger import GatewayLedger
-from context_window.gateway.recalling import ROUNDS
+from context_window.gateway.recalling import MOST_RECALLS, ROUNDS, USED_UP, Recalls
+from context_window.gateway.windows import Windows
+from context_window.gateway.wire_format import RequestConversation
 from tests.support.gateways import bare, breaks, gateway, recall_ids
 from tests.support.stubs.answers import Call, Say, Think
 from tests.support.stubs.anthropic import AnthropicStub
@@ -331,3 +337,15 @@ def test_a_request_that_cannot_have_the_tool_does_not_get_it(change: Json) -> No
     assert len(request["messages"]) < len(messages) / 2
     assert request["tools"] == change["tools"]
     assert "recall id" not in json.dumps(request)
+
+
+def test_an_answer_has_a_bounded_number_of_recalls() -> None:
+    """A thousand that find nothing searched the conversation a thousand times, while the other clients waited for the threads."""
+    messages: list[Json] = [{"role": "user", "content": "a word"}, {"role": "assistant", "content": "b"}] * 20
+    conversation = RequestConversation("claude-sonnet-5-5", "", messages, [], {}, None)
+    ledger = GatewayLedger()
+    recalls = Recalls(Windows(ContextWindow(max_tokens=8_000)), AnthropicWire(), conversation, ledger)
+    results = asyncio.run(recalls.results([AnswerCall("recall", {"query": "nowhere"})] * 1_000))
+    assert ledger.recalls == MOST_RECALLS
+    assert results[MOST_RECALLS:] == [(USED_UP, True)] * (1_000 - MOST_RECALLS)
+    assert all("None of the" in text for text, _ in results[:MOST_RECALLS])

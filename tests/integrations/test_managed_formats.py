@@ -287,7 +287,7 @@ def test_views_are_valid_and_the_list_is_not_changed(name: str, turns: list[Turn
 def test_long_conversations_shrink_and_keep_their_ends(name: str) -> None:
     model, make, problems = FORMATS[name]
     turns = [Turn(1 + number % 2, number % 3 == 0, number % 3 == 0, number % 7 == 0, number % 5 == 0) for number in range(50)]
-    views = [manage(make(turns[:length]), model=model, max_tokens=8_000) for length in range(1, 51)]
+    views = [manage(make(turns[:length]), model=model, max_tokens=10_000) for length in range(1, 51)]
     messages = make(turns)
     assert [problems(view) for view in views] == [[]] * 50
     assert len(repr(views[-1])) < len(repr(messages)) / 2

@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from itertools import pairwise
 from typing import Any
 
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from context_window import ArgumentError, ContextOverflowError, ContextWindow, Extract, UnknownModelError, manage
 from context_window.managed_messages import _format_of, _windows
+from session.errors import FormatError
 from session.providers.anthropic.rules import validate_anthropic
 from session.providers.openai_chat.rules import validate_openai_chat
 
@@ -194,3 +196,40 @@ def test_it_needs_no_extra() -> None:
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("[{'role': 'user', 'content': 'hi'}]\n", "")
+
+
+DEEP: list[Any] = []
+for _ in range(5_000):
+    DEEP = [DEEP]
+ROUND: dict[str, Any] = {"role": "user"}
+ROUND["content"] = [ROUND]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "user", "content": DEEP},
+        {"role": "user", "content": [{"type": "text", "text": "x", "y": DEEP}]},
+        {"role": "user", "content": [{"type": "text", "text": "x", "n": 10**5_000}]},
+        {"role": "user", "content": b"x"},
+        {"role": "user", "content": [{"type": "text", "text": {"x"}}]},
+        {"role": ["user"], "content": "x"},
+        ROUND,
+    ],
+)
+def test_what_is_no_message_is_said_with_our_error(message: Any) -> None:
+    """not with one of Python's"""
+    with pytest.raises(FormatError, match=r"messages\[1\]"):
+        manage([{"role": "user", "content": "Hi"}, message], model="claude-sonnet-5-5")
+
+
+@pytest.mark.parametrize("kind", [[1], {}, 5, None])
+def test_a_block_of_an_odd_type_is_read_or_refused_with_our_error(kind: object) -> None:
+    with suppress(FormatError):
+        assert manage([{"role": "user", "content": [{"type": kind}]}], model="claude-sonnet-5-5")
+
+
+@pytest.mark.parametrize("arguments", [{"model": None}, {"model": 5}, {"model": "gpt-5", "system": 5}])
+def test_a_model_and_a_system_prompt_are_texts(arguments: Any) -> None:
+    with pytest.raises(ArgumentError, match="pass a text"):
+        manage([{"role": "user", "content": "Hi"}], **arguments)

@@ -58,8 +58,8 @@ DIFFERENT = {
     "gpt-5.4-pro": 922_000,
     "gpt-5.5": 922_000,
     "gpt-5.5-pro": 922_000,
-    "deepseek-chat": 64_000,  # litellm has the windows of later models of these names
-    "deepseek-reasoner": 64_000,
+    "deepseek-chat": 128_000,  # "128K" in the documentation
+    "deepseek-reasoner": 128_000,
     "deepseek-v3.2": 128_000,
     "MiniMax-M2": 204_800,  # litellm rounds
 }

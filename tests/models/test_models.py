@@ -341,7 +341,8 @@ def test_an_unknown_name_is_answered_with_names_that_are_known(listed: tuple[str
 @pytest.mark.parametrize(
     ("name", "window"),
     [
-        ("deepseek/deepseek-chat", 64_000),
+        ("deepseek/deepseek-chat", 128_000),
+        ("mistral-large-latest", 262_144),
         ("deepseek-v4-pro", 1_000_000),
         ("x-ai/grok-4", 256_000),
         ("kimi-k2.5", 262_144),

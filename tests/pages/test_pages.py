@@ -7,6 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from context_window.pages import Chart, ChartMarker, ChartPoint, chart_markup, document
-from context_window.pages.shapes import HEADROOM, HEIGHT, STEPS_MAX, WIDTH, Shapes, amount_text
+from context_window.pages.shapes import APART, HEADROOM, HEIGHT, STEPS_MAX, TICKS_MAX, WIDTH, Shapes, amount_text, money_mark, round_step
 
 HOSTILE = "</svg></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{ 7*7 }}{% raw %}&lt;"
 
@@ -105,10 +106,33 @@ def test_whoever_does_not_see_the_chart_can_read_it(chart: Chart) -> None:
     assert len(page.named("tr")) == (len(chart.points) + 1 if chart.points else 0)
 
 
+@given(st.integers(1, 800), st.integers(1, 40))
+def test_names_below_a_chart_keep_their_distance(count: int, every: int) -> None:
+    """Whatever points are to be named, no name touches the next, and those that a telephone shows are further apart still."""
+    points = [ChartPoint(f"p {n}", (1,), tick=f"{n}" if n % every == 0 else "") for n in range(count)]
+    ticks = Shapes(Chart("c", "T", ("B",), points)).ticks
+    for shown, least in ((ticks, APART), ([tick for tick in ticks if not tick.is_minor], 2 * APART)):
+        places = [float(tick.x) / 100 for tick in shown]
+        assert all(after - before >= least - 1e-4 for before, after in pairwise(places))
+        assert len(places) <= 1 / least + 1
+    assert [tick.text for tick in ticks[:1]] == ["0"]
+    assert count / round_step(count) <= TICKS_MAX
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"), [(0, "$0"), (1500, "$1,500"), (0.25, "$0.25"), (2.5, "$2.50"), (0.0025, "$0.0025"), (1e6, "$1,000,000")]
+)
+def test_an_axis_of_money_has_dollars_and_thousands(amount: float, text: str) -> None:
+    assert money_mark(amount) == text
+    assert "$" in Shapes(Chart("c", "T", ("B",), [ChartPoint("p", (3,))], unit="US dollars")).axis[0]
+
+
 def test_no_text_becomes_markup() -> None:
     """Whatever a log calls something, the page shows these words."""
-    hostile = Chart("c", HOSTILE, (HOSTILE,), [ChartPoint(HOSTILE, (3,), (ChartMarker("trim", HOSTILE),))], HOSTILE, HOSTILE, 7, HOSTILE)
-    plain = Chart("c", "T", ("B",), [ChartPoint("P", (3,), (ChartMarker("trim", "M"),))], "U", "N", 7, "L")
+    hostile = Chart(
+        "c", HOSTILE, (HOSTILE,), [ChartPoint(HOSTILE, (3,), (ChartMarker("trim", HOSTILE),), HOSTILE)], HOSTILE, HOSTILE, 7, HOSTILE
+    )
+    plain = Chart("c", "T", ("B",), [ChartPoint("P", (3,), (ChartMarker("trim", "M"),), "K")], "U", "N", 7, "L")
     page = Elements(document(HOSTILE, chart_markup(hostile)).html)
     same = Elements(document("T", chart_markup(plain)).html)
     assert [(tag, sorted(attributes)) for tag, attributes in page.elements] == [

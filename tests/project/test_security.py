@@ -22,6 +22,28 @@ def test_every_test_that_the_page_names_exists() -> None:
         assert name in names, f"{path} has no test {name}"
 
 
+def test_only_files_of_the_packages_are_read_without_a_look_at_what_they_are() -> None:
+    """Any other path may lead to a pipe, which is waited for, or to a device without an end: `session/opening.py` opens it."""
+    reading = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("context_window", "session")
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"read_text", "read_bytes"}
+    }
+    assert reading == OF_THE_PACKAGES
+
+
+OF_THE_PACKAGES = {
+    "context_window/counting/vocabulary.py",
+    "context_window/gateway/page.py",
+    "context_window/models/second_prices.py",
+    "context_window/pages/document.py",
+    "context_window/usage/unlogged.py",
+    "session/extras.py",
+}
+
+
 def test_every_promise_names_a_test() -> None:
     promises = PAGE.split("## What we never do")[1].split("## How to report")[0]
     for item in re.split(r"\n- ", promises)[1:]:

@@ -33,8 +33,9 @@ from session import Message
 from session.errors import FormatError
 from session.providers.anthropic import from_anthropic
 from session.providers.openai_chat import from_openai_chat
-from session.redaction import LETTERS, is_name, redacted, short, veiled
+from session.redaction import LETTERS, is_name, redacted, short, veiled, without_secrets
 from tests.support.lazy import LazyModule
+from tests.support.made_up_keys import made_up_keys
 from tests.support.shell import Shell
 
 if TYPE_CHECKING:
@@ -267,3 +268,11 @@ def test_values_in_messages_are_short(value: object) -> None:
         assert len(text) < 120 + 60
     if isinstance(value, str) and len(value) > LETTERS:
         assert veiled(value) == f"a text of {len(value)} characters that begins with {value[:LETTERS]!r}"
+
+
+def test_only_what_is_a_key_for_sure_is_taken_out_of_a_path() -> None:
+    """A long hash in a path is needed to find the file."""
+    path = f"/home/me/.gemini/tmp/{'0f1e2d3c4b5a6978' * 4}/chats/session-2026-11-27T10-00-0193a5c2d4e6f8091a2b3c4d5e6f7081.json"
+    assert without_secrets(path) == path
+    key = made_up_keys()[0]
+    assert without_secrets(f"{path}?{key}") == f"{path}?{key[:4]}…"

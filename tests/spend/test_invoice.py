@@ -12,6 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window.models import describe_model
+from context_window.models.prices import look_up, priced_model
 from context_window.spend import read_ledger, spend_by
 from context_window.spend.money import cost_of, invoice_of
 from context_window.spend.rows import LogRows, decode, encode
@@ -174,3 +176,13 @@ def test_codex_reports_writes_to_the_cache(tmp_path: Path) -> None:
     ).requests
     assert (found.input_tokens, found.cache_read, found.cache_write, found.output_tokens) == (100, 600, 300, 50)
     assert cost_of(found) == (100 * 4 + 600 * Decimal("0.4") + 300 * 5 + 50 * 20) / Decimal(1_000_000)
+
+
+def test_each_of_many_models_is_looked_up_once() -> None:
+    """A log that names a thousand looked each up for each of its requests, again and again: a look takes milliseconds."""
+    names = [f"made-up-{number}" for number in range(1_000)]
+    for look in (priced_model, look_up, describe_model):
+        look.cache_clear()
+        for name in names * 2:
+            look(name)
+        assert look.cache_info().misses <= len(names)

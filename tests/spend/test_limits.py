@@ -87,16 +87,34 @@ def test_what_is_kept_changes_when_something_has_or_a_minute_later(home: Path) -
         keep_limits("claude_code", stated, time)
         times.append([limits.time for limits in stated_limits(())])
     assert times == [[100.0 + FRESH, 100.0], [101.0 + FRESH, 100.0]]
+    keep_limits("claude_code", CLAUDE, 100.0)  # what the gateway noted before the status line was told
+    assert [limits.time for limits in stated_limits(())] == times[-1]
+    keep_limits("codex", CODEX, 9e9)  # by a clock that was wrong
+    keep_limits("codex", CODEX, 105.0)
+    assert [limits.time for limits in stated_limits(())] == [101.0 + FRESH, 105.0]
     (home / LIMITS_FILE).write_bytes(b"[")
     keep_limits("codex", CODEX, 7.0)
     assert [limits.time for limits in stated_limits(())] == [7.0]
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"{", b'{"claude_code": 3}', b'{"x": {"time": "a"}}', b"[" * 100_000, b"\xff"])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"[]",
+        b"{",
+        b'{"claude_code": 3}',
+        b'{"x": {"time": "a"}}',
+        b'{"claude_code": {"time": 1%s}}' % (b"0" * 400),
+        b"[" * 100_000,
+        b"\xff",
+    ],
+)
 def test_a_damaged_file_states_nothing(home: Path, content: bytes) -> None:
     home.mkdir()
     (home / LIMITS_FILE).write_bytes(content)
     assert stated_limits(()) == []
+    keep_limits("claude_code", CLAUDE, 5.0)
 
 
 def test_a_folder_that_cannot_be_written_costs_only_the_limits(home: Path) -> None:

@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from context_window.spend.newest import newest_log
 from session.items import Compaction, FunctionCallOutput, Message, MessageCategory
+from session.parts import Image
 from session.transcripts import read_transcript
 from session.transcripts.detect import read_account
 from session.transcripts.record_feed import text_size
 from session.transcripts.reported_requests import read_requests
-from tests.support.tool_logs import write_document
+from tests.support.tool_logs import picture, write_document
 
 Json = dict[str, Any]
 
@@ -177,3 +178,11 @@ def test_the_newest_thread_of_a_folder_is_found(tmp_path: Path, monkeypatch: pyt
         monkeypatch.delenv(variable, raising=False)
     assert newest_log(Path("/w/a b/c")) == path
     assert newest_log(Path("/w")) is None
+
+
+def test_an_image_is_read_however_its_media_type_is_spelled(tmp_path: Path) -> None:
+    sources = [{"type": "base64", name: "image/png", "data": picture()} for name in ("mediaType", "media_type")]
+    user = {"role": "user", "messageId": 4, "content": [{"type": "image", "source": source} for source in sources]}
+    message = read_transcript(write_document(tmp_path, thread(user))).items[-1]
+    assert isinstance(message, Message)
+    assert [part.media_type for part in message.content if isinstance(part, Image)] == ["image/png", "image/png"]

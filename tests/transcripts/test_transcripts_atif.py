@@ -71,7 +71,7 @@ def test_each_step_is_a_request_and_its_prompt_includes_the_cache(tmp_path: Path
     """The sums are those of the trajectory's own final metrics."""
     requests = read_requests(write_document(tmp_path, ATIF)).requests
     amounts = [(one.input_tokens, one.cache_read, one.cache_write, one.output_tokens, one.reasoning, one.model) for one in requests]
-    assert amounts == [(220, 200, 100, 80, 30, "claude-sonnet-4-5"), (600, 0, 0, 44, 0, "other")]
+    assert amounts == [(220, 200, 100, 80, 30, "claude-sonnet-4-5"), (600, 0, 0, 44, None, "other")]
     final = ATIF["final_metrics"]
     assert sum(one.total for one in requests) == final["total_prompt_tokens"] + final["total_completion_tokens"]
     assert requests[1].time == requests[0].time  # a step without a time has that of the one before it

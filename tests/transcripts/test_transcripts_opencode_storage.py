@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import marshal
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,6 +20,8 @@ from context_window.spend import Ledger, find_logs, read_ledger
 from context_window.spend.newest import newest_log
 from session import Session, TranscriptError
 from session.transcripts import databases, read_account, read_transcript
+from session.transcripts.reported_requests import Request
+from session.transcripts.storage_readers import read_storage
 from tests.fuzz.checks import check_session
 from tests.fuzz.mutations import Mutator
 from tests.fuzz.seeds import Seed
@@ -346,3 +349,32 @@ def test_damaged_values_of_messages_and_parts_are_accounted_for(
         for session in account.sessions:
             check_session(session, seed)
     read_ledger([path])
+
+
+@pytest.mark.no_cover
+def test_a_database_without_indexes_is_read_in_time_that_grows_with_its_size(tmp_path: Path) -> None:
+    """opencode's own has them. Each session of another went through all rows, so 20,000 sessions took a quarter of an hour."""
+    answer = json.dumps({"role": "assistant", "modelID": "m", "tokens": {"input": 1, "output": 1}, "time": {"created": 1, "completed": 2}})
+    step = json.dumps({"type": "step-finish", "tokens": {"input": 1, "output": 2}})
+
+    def read(sessions: int, *indexes: str) -> tuple[list[Request], float]:
+        path = tmp_path / f"opencode{len(list(tmp_path.iterdir()))}.db"
+        with closing(sqlite3.connect(path)) as base, base:
+            base.execute("CREATE TABLE session (id, directory, time_created INTEGER)")
+            base.execute("CREATE TABLE message (id, session_id, data)")
+            base.execute("CREATE TABLE part (id, message_id, session_id, data)")
+            for index in indexes:
+                base.execute(index)
+            base.executemany("INSERT INTO session VALUES (?, '/d', ?)", ((f"ses_{n}", n) for n in range(sessions)))
+            rows = [(f"m{n}", f"ses_{n % sessions}") for n in range(5 * sessions)]
+            base.executemany("INSERT INTO message VALUES (?, ?, ?)", ((*row, answer) for row in rows))
+            base.executemany("INSERT INTO part VALUES (?, ?, ?, ?)", ((f"p{row[0]}", *row, step) for row in rows))
+        begun = time.process_time()
+        requests = read_storage(path)[0]
+        return requests, time.process_time() - begun
+
+    own = [f"CREATE INDEX {table}_session ON {table} (session_id)" for table in ("message", "part")]
+    odd = [f"CREATE INDEX {table}_odd ON {table} (session_id COLLATE NOCASE)" for table in ("message", "part")]
+    assert len(read(300)[0]) == 1_500
+    assert read(300)[0] == read(300, *own)[0]
+    assert any(read(1_200 + 10 * number, *odd)[1] < 9 * read(300 + number, *odd)[1] for number in range(3))

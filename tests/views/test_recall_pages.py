@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sqlite3
+import time
 from collections.abc import Iterable
 from typing import Any
 
@@ -188,3 +189,12 @@ def test_no_line_of_what_was_recalled_is_in_a_digest() -> None:
     plan = ContextWindowManager(context_window=ContextWindow(max_tokens=1_800, strategy=Extract())).plan_session(log)
     assert any(decision.lines for decision in plan)
     assert all(decision.lines is None for decision in plan if decision.item_id == "recalled")
+
+
+def test_a_query_of_many_words_takes_no_longer_than_one_of_a_few() -> None:
+    """A model that asked with 50,000 words kept a thread of the gateway for minutes."""
+    sources = [Source(f"item {number}", [f"line {number} {line} word" for line in range(50)]) for number in range(20)]
+    begun = time.process_time()
+    assert found(sources, "word " * 50_000, CHARACTERS) == found(sources, "word  word", CHARACTERS)
+    assert found(sources, " ".join(f"w{number}" for number in range(50_000)), CHARACTERS) is None
+    assert time.process_time() - begun < 10

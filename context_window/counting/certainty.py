@@ -1,0 +1,139 @@
+"""How sure a count is: the interval in which the provider's own count of the same request usually lies.
+
+Each kind of content has the error that 90 to 95 % of the recorded requests with it stayed below (`benchmarks/token_accuracy.py` has the
+errors by maker, API and content). What cannot be known before the provider answers is a range: an image or a document behind a URL or a
+file id, a PDF whose pages cannot be counted, a recording without its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Literal, NamedTuple, TypeAlias
+
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
+from session.parts import Document, Image, Part
+
+from .counter import TokenCounter
+from .ctok_counter import CtokCounter
+from .documents import text_of
+from .images import ClaudeRule
+from .images_gemini import GeminiRule, GeminiTileRule
+from .images_openai import OPENAI_4_PRICES, BlindRule, PatchRule, TileRule
+from .office import office_text
+from .pdf import is_pdf, pdf_pages
+from .recordings import has_length, kind_of
+from .tiktoken_counter import TiktokenCounter
+
+Kind: TypeAlias = Literal["text", "tools", "thinking", "images", "pages", "recordings"]
+Spread: TypeAlias = Mapping[Kind, float]
+
+LEAST = 8
+"""Tokens by which any request may be off: the share of so small an error says nothing."""
+LARGE = 8_192
+"""Side in pixels of an image that costs the most of its provider."""
+
+CTOK: Spread = {"text": 0.01, "tools": 0.03, "thinking": 0.06, "images": 0.02, "pages": 0.02, "recordings": 1}
+CLAUDE: Spread = {"text": 0.08, "tools": 0.10, "thinking": 0.05, "images": 0.02, "pages": 0.02, "recordings": 1}
+OPENAI: Spread = {"text": 0.02, "tools": 0.04, "thinking": 0.5, "images": 0.1, "pages": 0.15, "recordings": 0.2}
+OPENAI_SMALL: Spread = {**OPENAI, "pages": 4}
+"""GPT-4.1 mini and nano: what Chat Completions charges them for a page was seen once, at four times the count."""
+GEMINI: Spread = {"text": 0.01, "tools": 0.05, "thinking": 0.1, "images": 0.02, "pages": 0.7, "recordings": 0.2}
+OTHER: Spread = {"text": 0.15, "tools": 0.33, "thinking": 0.37, "images": 1, "pages": 1, "recordings": 1}
+
+
+class Interval(NamedTuple):
+    """Where the provider's count of a request usually lies. In tokens.
+
+    Attributes:
+        least: The lower end, at most the count.
+        most: The upper end, at least the count; None if there is no telling.
+    """
+
+    least: int
+    most: int | None
+
+
+def interval_of(total: int, items: Iterable[tuple[Item, int]], tools: int, counter: TokenCounter, error: float) -> Interval | None:
+    """Return the interval of a count; None if nothing is known about the counter.
+
+    Args:
+        total: The count of the request.
+        items: The items that are sent, each with its count.
+        tools: Tokens of the tools' definitions.
+        counter: The counter.
+        error: Its usual relative error, for a counter of the caller's own; 0 if it is not known.
+    """
+    spread = _spread_of(counter, error)
+    if spread is None:
+        return None
+    slack, below, above, counted, is_open = LEAST + spread["tools"] * tools, 0, 0, tools, False
+    for item, tokens in items:
+        unknown = 0
+        for part in _parts_of(item):
+            if (reach := _range_of(part, counter)) is not None:
+                count, least, most = reach
+                count = min(count, tokens - unknown)
+                unknown, below, is_open = unknown + count, below + max(0, count - least), is_open or most is None
+                above += max(0, (most or 0) - count)
+        slack += spread[_kind_of(item)] * (tokens - unknown)
+        counted += tokens
+    slack += spread["text"] * max(0, total - counted)
+    return Interval(max(0, int(total - slack - below)), None if is_open else int(total + slack + above) + 1)
+
+
+def _spread_of(counter: TokenCounter, error: float) -> Spread | None:
+    rule = getattr(counter, "image_rule", None)
+    if isinstance(counter, CtokCounter):
+        return CTOK
+    if isinstance(counter, TiktokenCounter):
+        match rule:
+            case ClaudeRule():
+                return CLAUDE
+            case PatchRule() if rule.price in OPENAI_4_PRICES and not rule.on_responses:
+                return OPENAI_SMALL
+            case PatchRule() | TileRule() | BlindRule():
+                return OPENAI
+            case GeminiRule() | GeminiTileRule():
+                return GEMINI
+        return OTHER
+    return dict.fromkeys(OTHER, error) if error else None
+
+
+def _kind_of(item: Item) -> Kind:
+    """Return the kind of an item; of several, the one that is hardest to count."""
+    parts = [part for part in _parts_of(item) if isinstance(part, Image | Document)]
+    files = [part for part in parts if isinstance(part, Document) and text_of(part) is None]
+    if any(kind_of(part.media_type) for part in files):
+        return "recordings"
+    if files:
+        return "pages"
+    return "images" if parts else "thinking" if isinstance(item, Reasoning) else "tools" if isinstance(item, FunctionCall) else "text"
+
+
+def _parts_of(item: Item) -> tuple[Part, ...]:
+    return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
+
+
+def _range_of(part: Part, counter: TokenCounter) -> tuple[int, int, int | None] | None:
+    """Return the count of a part whose size is not known, and the least and the most it may cost; None if its size is known."""
+    if isinstance(part, Image):
+        if part.width is not None and part.height is not None:
+            return None
+        count = counter.count_part(part)
+        sizes = (Image(url="-", width=side, height=side, detail=part.detail) for side in (1, LARGE))
+        small, large = map(counter.count_part, sizes)
+        return count, min(small, count), max(large, count)
+    if not isinstance(part, Document) or text_of(part) is not None or _is_measured(part):
+        return None
+    return counter.count_part(part), 0, None
+
+
+def _is_measured(document: Document) -> bool:
+    """True if the document's text, pages or length can be read from its bytes."""
+    data = document.data
+    if data is None:
+        return False
+    if is_pdf(data):
+        return pdf_pages(data) is not None
+    kind = kind_of(document.media_type)
+    return has_length(data) if kind else office_text(document) is not None

@@ -1,0 +1,81 @@
+"""Names for people: of a session by its time, its folder and its title, and of an item by its tool and its file or command."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
+from session.redaction import redacted
+from session.session import Session
+
+from ..decision.plan import describe
+from ..decision.tool_rules import subject_of
+from ..timeline.reasons import command_name, command_of
+
+TITLE_LENGTH = 60
+"""Characters of a title."""
+MARKS = ("/", "<")
+"""What begins a message that a command of the tool has written."""
+LOOKED_AT = 2_000
+"""Characters of a message in which a title's words are looked for."""
+
+
+def local_time(time: float | None, zone: tzinfo | None = None) -> datetime | None:
+    """Return Unix seconds as the time in a zone, by default the machine's; None if unknown or beyond every calendar."""
+    try:
+        return None if time is None else datetime.fromtimestamp(time, zone).astimezone(zone)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def last_part(path: str) -> str:
+    """Return the last part of a path: the name of the folder or file."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+
+
+def session_name(time: float | None, project: str, title: str = "", zone: tzinfo | None = None) -> str:
+    """Return a session's name, such as `2026-03-25 14:03 shop: Fix the build`.
+
+    Args:
+        time: Unix seconds of its first request; None if unknown.
+        project: The folder; empty if unknown.
+        title: Its title; empty for none.
+        zone: The time zone. Default: the machine's.
+    """
+    start = local_time(time, zone)
+    name = f"{start:%Y-%m-%d %H:%M}" if start else "time unknown"
+    name += f" {last_part(project)}" if project else ""
+    return f"{name}: {title}" if title else name
+
+
+def title_of(session: Session) -> str:
+    """Return a session's title: its tool's, else the first words that the user wrote, without keys and passwords. Empty if it has none."""
+    given = session.metadata.get("title")
+    written = [
+        item.text.strip()
+        for item in session.items
+        if isinstance(item, Message) and item.role == "user" and item.category is MessageCategory.DIALOG and not item.is_summary
+    ]
+    own = next((text for text in written if text and not text.startswith(MARKS)), "")
+    text = given if isinstance(given, str) and given.strip() else own
+    words = " ".join(redacted(text[:LOOKED_AT]).split())
+    return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…"
+
+
+def item_names(items: Sequence[Item]) -> Iterator[str]:
+    """Yield a name for each item, such as `Read output: plan.py` or `Bash call: git diff`. It names files and commands."""
+    subjects: dict[str, str] = {}
+    for item in items:
+        if isinstance(item, FunctionCall):
+            subjects[item.call_id] = _subject(item)
+        subject = subjects.get(item.call_id, "") if isinstance(item, FunctionCall | FunctionCallOutput) else ""
+        yield f"{describe(item)}: {subject}" if subject else describe(item)
+
+
+def _subject(call: FunctionCall) -> str:
+    command = command_of(call)
+    if command is not None:
+        return command_name(command)
+    name = redacted(last_part(subject_of(call) or ""))
+    return name if len(name) <= TITLE_LENGTH else f"{name[: TITLE_LENGTH - 1]}…"

@@ -1,0 +1,1 @@
+"""The GitHub Action, against a stub of the API."""
