@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import click
 
 from .newest import complete_path
-from .output import BadInputError
+from .output import DONE, BadInputError
 from .packages import needs
 
 EPILOG = """\b
@@ -30,9 +31,12 @@ def top(paths: tuple[str, ...]) -> None:
     log, a folder of logs, or a pattern. Default: the logs of all tools.
     """
     needs("top", "the browser", "textual", "rich")
+    import multiprocessing
+
     from ..display.glyphs import glyphs_for
     from ..spend.cache import cache_file
     from ..spend.discovery import find_logs
+    from ..spend.schedulers import prepare_processes
     from .options import CommandOptions
     from .watch import LiveSession
 
@@ -56,9 +60,13 @@ def top(paths: tuple[str, ...]) -> None:
     except RuntimeError as error:  # the user's home is unknown
         raise BadInputError(f"{error}; set CONTEXT_WINDOW_HOME to a writable folder") from None
     library = Library([str(Path(path)) for path in paths], cache, lambda: LiveSession(CommandOptions()).grown)
+    prepare_processes()
     screen = Top(library, glyphs_for(sys.stdout.encoding))
     problem = screen.run()
     if screen.fault is not None:
         raise screen.fault
     if problem:
         raise BadInputError(problem)
+    if multiprocessing.active_children():  # they still read, and end with this process; Python would wait for them
+        sys.stdout.flush()
+        os._exit(DONE)

@@ -48,6 +48,14 @@ def read_on_all_cores(logs: Sequence[LogFile], advance: Advance, read: Reader) -
         yield from read_in_processes(parts, advance, read, processes)
 
 
+def prepare_processes() -> None:
+    """Start the process that looks after what other processes share. It needs the real standard error, which a full screen takes away."""
+    if os.name == "posix":
+        from multiprocessing import resource_tracker
+
+        resource_tracker.ensure_running()
+
+
 def read_in_processes(
     parts: Sequence[Sequence[LogFile]], advance: Advance, read: Reader, processes: int
 ) -> Iterator[tuple[LogFile, bytes]]:

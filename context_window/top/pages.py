@@ -161,7 +161,7 @@ def sessions_page(entries: Iterable[Entry], titles: Mapping[EntryKey, str], now:
     """
     heads = [
         Head("date", is_left=True, priority=4),
-        Head("session", is_left=True, least=22),
+        Head("session", is_left=True, least=18),
         Head("model", is_left=True, most=MODEL, priority=1),
         Head("requests", priority=2),
         Head("full", priority=3),
@@ -273,7 +273,7 @@ def items_page(conversation: Conversation, number: int, project: str) -> Page:
     """
     heads = [
         Head("category", is_left=True, priority=3),
-        Head("item", is_left=True, least=36),
+        Head("item", is_left=True, least=32),
         Head("tokens"),
         Head("of prompt", priority=1),
         Head("requests", priority=2),

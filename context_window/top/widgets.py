@@ -26,11 +26,10 @@ WHEEL = 2
 REVERSE = Style(reverse=True)
 
 
-def strip_of(line: Line, width: int, style: Style | None = None) -> Strip:
+def strip_of(line: Line, width: int) -> Strip:
     """Return a line as Textual draws it, cut off or filled up to the width."""
     segments = [Segment(span.text, Style.parse(span.style) if span.style else Style.null()) for span in line]
-    strip = Strip(segments).adjust_cell_length(width)
-    return strip if style is None else strip.apply_style(style)
+    return Strip(segments).adjust_cell_length(width)
 
 
 class Lines(Widget):
@@ -165,12 +164,13 @@ class RowList(ScrollView, can_focus=True, inherit_bindings=False):
     def render_line(self, y: int) -> Strip:
         """Return a line of the widget: the head, or a row."""
         width = self.scrollable_content_region.width
-        lines = self._lines(self.scroll_offset.y, self._height, width - MARGIN)
+        lines = self._lines(self.scroll_offset.y, self._height, width - MARGIN - 1)  # and a blank before the scroll bar
         if y >= len(lines):
             return Strip.blank(width)
         is_current = y > 0 and self.scroll_offset.y + y - 1 == self.cursor
-        strip = strip_of([Span("> " if is_current else " " * MARGIN), *lines[y]], width)
-        return strip.apply_style(REVERSE) if is_current else strip
+        if is_current:  # in one style: quiet letters would not be seen
+            return strip_of([Span("> "), *(Span(span.text) for span in lines[y])], width).apply_style(REVERSE)
+        return strip_of([Span(" " * MARGIN), *lines[y]], width)
 
     def _lines(self, top: int, height: int, width: int) -> Sequence[Line]:
         if self._page is None:

@@ -152,7 +152,7 @@ def test_columns_are_left_out_before_texts_are_cut(tmp_path: Path) -> None:
     page = sessions_page(found.entries, {found.entries[0].key: "A title of more than twenty columns"}, NOW)
     heads = {width: plain(page_lines(page, page.rows, width, UNICODE)[0]).split() for width in (40, 78, 118)}
     assert heads == {
-        40: ["session", "cost", "$"],
+        40: ["date", "session", "cost", "$"],
         78: ["date", "session", "model", "requests", "full", "cost", "$"],
         118: ["date", "session", "model", "requests", "full", "cost", "$"],
     }

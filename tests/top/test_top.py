@@ -116,7 +116,7 @@ def test_enter_goes_in_and_escape_goes_back(found: Library, enter: str, leave: s
         assert screen.lines[0] == "all sessions → /work/shop → Mend the till."
         assert screen.current.startswith("> next")
         await screen.press(enter)
-        await screen.until("Read output: src/coin.py", "Bash call: pytest -q tests/test_til…", "user message: Mend the till.")
+        await screen.until("Read output: src/coin.py", "Bash call: pytest -q tests/te", "user message: Mend the till.")
         assert screen.lines[0].endswith("→ next request")
         assert "overhead" in screen.current
         await screen.press(enter)  # there is nothing below

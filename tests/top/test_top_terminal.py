@@ -91,6 +91,30 @@ def test_what_is_sent_to_the_terminal_is_colours_and_places(tmp_path: Path, *, c
         assert bool(numbers & {str(number) for number in (*range(30, 38), *range(90, 98), 38)}) is colours
 
 
+@pytest.mark.skipif(not HAS_PTY, reason="needs a pty")
+@pytest.mark.parametrize(("reader", "shown"), [("schedulers.read_batch", "2 projects"), ("logs.never_done", "reading 0%")])
+def test_many_logs_are_read_by_several_processes_behind_the_screen(tmp_path: Path, reader: str, shown: str) -> None:
+    """And q does not wait for them."""
+    import pexpect
+
+    folder = two_projects(tmp_path / "logs")
+    code = f"""
+from context_window.cli import main
+from context_window.spend import log_files, schedulers
+from tests.top import logs
+schedulers.WORTH_PROCESSES, log_files.BATCH_LOGS = 0, 1
+schedulers.read_here, schedulers.read_batch = None, {reader}
+main(["top", {str(folder)!r}])
+"""
+    env = {**os.environ, **environment(tmp_path), "TERM": "xterm-256color"}
+    child: pexpect.spawn[str] = pexpect.spawn(sys.executable, ["-c", code], dimensions=(24, 80), env=env, encoding="utf-8", timeout=60)
+    child.expect_exact(shown)
+    child.send("q")
+    child.expect(pexpect.EOF)
+    child.close()
+    assert child.exitstatus == 0
+
+
 def environment(folder: Path) -> dict[str, str]:
     return {"CONTEXT_WINDOW_HOME": str(folder / "cache"), "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
 
