@@ -180,6 +180,6 @@ def _links(found: Iterable[FoundSession]) -> dict[SessionKey, list[Link]]:
 
     links: dict[SessionKey, list[Link]] = {}
     for session in _in_order(found):
-        name = session.title or session.agent[:ID_SHOWN] or "more of it"
+        name = session.title or (f"sub-agent {session.agent[:ID_SHOWN]}" if session.agent else "another log of it")
         links.setdefault(SessionKey(session.tool, session.id), []).append(Link(f"{PAGES}/{session.file}", name))
     return links

@@ -110,7 +110,10 @@ def _found(
     day = local_time(first.time, zone)
     digest = blake2b(json.dumps([name, session.id, tool, id_, agent]).encode("utf-8", "surrogatepass"), digest_size=ID_BYTES).hexdigest()
     title = title_of(session) if has_titles else ""
-    html = _page(session, reports, session_name(first.time, first.project, title, zone), name, back, zone) if has_pages else ""
+    shown = session_name(
+        first.time, first.project, f"{title} (sub-agent)" if agent and title else title or ("sub-agent" if agent else ""), zone
+    )
+    html = _page(session, reports, shown, name, back, zone) if has_pages else ""
     return FoundSession(tool, id_, agent, title, len(requests), f"{day:%Y-%m-%d}-{digest}.html" if day else f"{digest}.html", html)
 
 

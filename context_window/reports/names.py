@@ -57,7 +57,9 @@ def title_of(session: Session) -> str:
         for item in session.items
         if isinstance(item, Message) and item.role == "user" and item.category is MessageCategory.DIALOG and not item.is_summary
     ]
-    text = given if isinstance(given, str) and given.strip() else next((text for text in written if text and not text.startswith(MARKS)), "")
+    text = (
+        given if isinstance(given, str) and given.strip() else next((text for text in written if text and not text.startswith(MARKS)), "")
+    )
     words = " ".join(redacted(text[:LOOKED_AT]).split())
     return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…"
 
