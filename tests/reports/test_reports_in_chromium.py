@@ -16,7 +16,7 @@ import pytest
 from context_window.reports import Link, SessionKey, session_page, spend_page
 from context_window.spend.reasons import MCP, SHELL
 from context_window.timeline import Marker, MarkerKind, Point, Timeline
-from session import FunctionCall, FunctionCallOutput
+from session import FunctionCall, FunctionCallOutput, Item
 from session.transcripts.makeup import Makeup, Part
 from session.transcripts.reported_requests import Request
 from tests.support.chromium import CONTRAST_LEAST, Watched, chromium, least_contrast, needs_chromium, overflow
@@ -88,7 +88,7 @@ def browser() -> Iterator[Browser]:
 def report(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the address of a report on the disk."""
     links = {SessionKey("codex", f"s{number}"): [Link("sessions/1.html", ""), Link("sessions/2.html", "agent" * 9)] for number in range(3)}
-    items = [FunctionCall("Read", json.dumps({"file_path": "a" * 90}), "c"), FunctionCallOutput("Read", "text", "c")]
+    items: list[Item] = [FunctionCall("Read", json.dumps({"file_path": "a" * 90}), "c"), FunctionCallOutput("Read", "text", "c")]
     if request.param == "spend":
         page = spend_page(requests(), zone=UTC, titles=dict.fromkeys(links, "A title of some words " * 3), pages=links)
     else:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 from context_window import ContextWindowManager, Session
 from context_window.reports import session_page
 from context_window.timeline import Marker, MarkerKind, Point, Timeline, log_reports
-from session import Usage
+from session import FunctionCall, Usage
 from session.transcripts import read_account
 from session.transcripts.reported_requests import Request
 from tests.support.html_tables import PageText
@@ -65,8 +66,9 @@ def test_requests_name_their_largest_new_items_and_say_why() -> None:
     session.metadata["model"] = "claude-opus-4-6"
     for number in range(3):
         session.add_message("user", "word " * 90)
-        session.add_function_call("Read", {"file_path": f"/x/{number}{HOSTILE}"}, f"c{number}")
-        session.append(replace(session.items[-1], usage=Usage(10, 4_000, 20, 7), id=f"i{number}", call_id=f"d{number}"))
+        session.append(
+            FunctionCall("Read", json.dumps({"file_path": f"/x/{number}{HOSTILE}"}), f"d{number}", usage=Usage(10, 4_000, 20, 7))
+        )
         session.add_function_output("Read", "line " * 900, f"d{number}")
     manager = ContextWindowManager("claude-opus-4-6")
     found = manager.timeline(session)
