@@ -161,3 +161,4 @@ def test_what_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     assert (files_below(tmp_path), (out / "index.html").read_text()) == (["out", "out/index.html"], "theirs")
     assert is_folder(f"x{os.sep}")
     assert not is_folder("x")
+    assert not is_folder("")
