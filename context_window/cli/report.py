@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from ..printable import printable
 from .options import CommandOptions, max_tokens_option, session_option
 from .output import BadInputError, say, say_aside
 from .packages import needs
-from .report_sessions import FoundSession, found_sessions
+from .report_sessions import FoundSession, Wanted, found_sessions
 from .safe_folder import INDEX, PAGES, FolderTarget, is_folder, write_page
 from .safe_write import STDOUT, Target, output_options
 from .spend import chosen, complain_of_faults, filter_options
@@ -101,7 +102,7 @@ def _session_report(path: str, options: dict[str, Any]) -> HtmlPage:
 
 def _spend_report(paths: Sequence[str], *, zone: tzinfo | None, has_titles: bool, **options: Any) -> HtmlPage:
     ledger, requests = _read(paths, zone=zone, **options)
-    titles = {} if not has_titles else _titles(_found(ledger, requests, has_titles=True, has_pages=False, zone=zone))
+    titles = _titles(_found(ledger, requests, Wanted(has_titles=True, zone=zone))) if has_titles else {}
     return _page(ledger, requests, zone, titles)
 
 
@@ -113,7 +114,8 @@ def _write_tree(folder: FolderTarget, paths: Sequence[str], *, zone: tzinfo | No
         pages = place / PAGES
         pages.mkdir(mode=0o700)
         found = []
-        for session in _found(ledger, requests, has_titles=has_titles, has_pages=True, zone=zone):
+        wanted = Wanted(has_titles, has_pages=True, has_why=not options["is_brief"], back=f"../{INDEX}", zone=zone)
+        for session in _found(ledger, requests, wanted):
             write_page(pages / session.file, session.html.encode(errors="replace"))
             found.append(session._replace(html=""))
         page = _page(ledger, requests, zone, _titles(found), _links(found))
@@ -136,19 +138,17 @@ def _read(
         complain_of_faults(ledger, "the report")
     if not ledger.logs:
         raise BadInputError("none of the logs could be read, so no report was written")
-    return ledger, chosen(ledger.requests, zone, **filters)
+    requests = chosen(ledger.requests, zone, **filters)
+    return ledger, [replace(request, makeup=None) for request in requests] if is_brief else requests  # earlier runs may have explained them
 
 
-def _found(
-    ledger: Ledger, requests: Sequence[Request], *, has_titles: bool, has_pages: bool, zone: tzinfo | None
-) -> Iterator[FoundSession]:
+def _found(ledger: Ledger, requests: Sequence[Request], wanted: Wanted) -> Iterator[FoundSession]:
     """Yield the sessions of these requests, as far as their logs still exist."""
     from ..spend import is_remote
 
     keys = {(request.tool, request.session) for request in requests}
     logs = {log for key in keys for log in ledger.logs_of[key] if is_remote(log) or Path(log).exists()}
-    sessions = found_sessions(logs, has_titles=has_titles, has_pages=has_pages, back=f"../{INDEX}", zone=zone)
-    return (session for session in sessions if (session.tool, session.id) in keys)
+    return (session for session in found_sessions(logs, wanted) if (session.tool, session.id) in keys)
 
 
 def _page(
@@ -182,6 +182,6 @@ def _links(found: Iterable[FoundSession]) -> dict[SessionKey, list[Link]]:
 
     links: dict[SessionKey, list[Link]] = {}
     for session in _in_order(found):
-        name = session.title or session.agent[:ID_SHOWN] or "more of it"
+        name = session.title or (f"sub-agent {session.agent[:ID_SHOWN]}" if session.agent else "another log of it")
         links.setdefault(SessionKey(session.tool, session.id), []).append(Link(f"{PAGES}/{session.file}", name))
     return links

@@ -18,7 +18,7 @@ SUFFIX = ".html"
 
 def is_folder(name: str) -> bool:
     """True if an output's name is that of a folder: it ends with a slash, or is one."""
-    return name.endswith(("/", os.sep)) or Path(name).is_dir()
+    return name.endswith(("/", os.sep)) or (bool(name) and Path(name).is_dir())
 
 
 class FolderTarget:

@@ -18,8 +18,8 @@ STEPS_MAX = 5
 """Most steps of the vertical axis."""
 TICKS_MAX = 8
 """Most names below the horizontal axis."""
-APART, APART_NARROW = 0.11, 0.24
-"""Least distance of these names, as a part of the width: on most screens, and on a telephone."""
+ROOM, ROOM_NARROW = 0.11, 0.24
+"""What such a name takes of the width at most: on most screens, and on a telephone."""
 EDGE = 0.06
 """Part of the width at either end in which a name is not centred, since it would leave the picture."""
 SLOTS = 12
@@ -126,13 +126,14 @@ class Shapes:
     def ticks(self) -> list[Tick]:
         """The names below the horizontal axis. One that would touch the one before it is left out."""
         placed: list[Tick] = []
-        last = last_major = -1.0
+        free = free_narrow = 0.0  # where the last name ends
         for index, point in enumerate(self.chart.points):
             x = (index + 0.5) * self._width / WIDTH
-            if point.tick and x - last >= APART:
-                last, is_minor = x, x - last_major < APART_NARROW
-                last_major = last_major if is_minor else x
-                anchor = "start" if x < EDGE else "end" if x > 1 - EDGE else "middle"
+            anchor = "start" if x < EDGE else "end" if x > 1 - EDGE else "middle"
+            left, right = {"start": (0.0, 1.0), "middle": (0.5, 0.5), "end": (1.0, 0.0)}[anchor]
+            if point.tick and x - left * ROOM >= free:
+                is_minor = x - left * ROOM_NARROW < free_narrow
+                free, free_narrow = x + right * ROOM, free_narrow if is_minor else x + right * ROOM_NARROW
                 placed.append(Tick(_number(100 * x), point.tick, anchor, is_minor))
         return placed
 

@@ -15,7 +15,19 @@ from hypothesis import strategies as st
 from markupsafe import Markup
 
 from context_window.pages import Chart, ChartMarker, ChartPoint, chart_markup, document
-from context_window.pages.shapes import APART, HEADROOM, HEIGHT, STEPS_MAX, TICKS_MAX, WIDTH, Shapes, amount_text, money_mark, round_step
+from context_window.pages.shapes import (
+    HEADROOM,
+    HEIGHT,
+    ROOM,
+    ROOM_NARROW,
+    STEPS_MAX,
+    TICKS_MAX,
+    WIDTH,
+    Shapes,
+    amount_text,
+    money_mark,
+    round_step,
+)
 
 HOSTILE = "</svg></style></script><script>alert(1)</script><img src=x onerror=alert(1)>\"'`{{ 7*7 }}{% raw %}&lt;"
 
@@ -111,10 +123,11 @@ def test_names_below_a_chart_keep_their_distance(count: int, every: int) -> None
     """Whatever points are to be named, no name touches the next, and those that a telephone shows are further apart still."""
     points = [ChartPoint(f"p {n}", (1,), tick=f"{n}" if n % every == 0 else "") for n in range(count)]
     ticks = Shapes(Chart("c", "T", ("B",), points)).ticks
-    for shown, least in ((ticks, APART), ([tick for tick in ticks if not tick.is_minor], 2 * APART)):
-        places = [float(tick.x) / 100 for tick in shown]
-        assert all(after - before >= least - 1e-4 for before, after in pairwise(places))
-        assert len(places) <= 1 / least + 1
+    for shown, room in ((ticks, ROOM), ([tick for tick in ticks if not tick.is_minor], ROOM_NARROW)):
+        lefts = {"start": 0.0, "middle": room / 2, "end": room}
+        spans = [(start := float(tick.x) / 100 - lefts[tick.anchor], start + room) for tick in shown]
+        assert all(before <= after + 1e-3 for (_, before), (after, _) in pairwise(spans))
+        assert all(start >= -1e-3 and end <= 1 + 1e-3 for start, end in spans if room == ROOM)
     assert [tick.text for tick in ticks[:1]] == ["0"]
     assert count / round_step(count) <= TICKS_MAX
 

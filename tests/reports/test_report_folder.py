@@ -87,6 +87,14 @@ def test_first_words_are_in_a_report_only_if_asked_for(shell: Shell, logs: Path,
         assert len(pages) == (3 if is_folder_wanted else 1)
 
 
+def test_why_can_be_left_out(shell: Shell, logs: Path) -> None:
+    """Each page says why, the first time and from the cache, unless told otherwise."""
+    for number, brief in enumerate(((), (), ("--no-why",))):
+        out = logs.parent / f"report{number}"
+        assert shell("report", logs, *brief, "-o", f"{out}/")[0] == 0
+        assert {'id="why"' in page.read_text("utf-8") for page in out.rglob("*.html")} == {not brief}
+
+
 def test_only_a_report_is_replaced_and_only_with_force(shell: Shell, logs: Path) -> None:
     out = logs.parent / "report"
     for force in ((), ("--force",)):
@@ -141,7 +149,7 @@ def test_half_a_folder_is_never_left(
 def test_a_log_that_is_gone_or_damaged_has_no_page(logs: Path) -> None:
     (logs / "2.jsonl").write_text("{")
     names = [str(logs / name) for name in ("0.jsonl", "2.jsonl", "3.jsonl")]
-    found = list(report_sessions.found_sessions(names, has_titles=True, has_pages=True, back="b", zone=None))
+    found = list(report_sessions.found_sessions(names, report_sessions.Wanted(has_titles=True, has_pages=True, back="b")))
     assert [(session.tool, session.id, session.agent, session.requests) for session in found] == [("claude_code", "s-0", "", 2)]
     assert 'href="b"' in found[0].html
 
@@ -161,3 +169,4 @@ def test_what_appears_meanwhile_is_not_replaced(tmp_path: Path) -> None:
     assert (files_below(tmp_path), (out / "index.html").read_text()) == (["out", "out/index.html"], "theirs")
     assert is_folder(f"x{os.sep}")
     assert not is_folder("x")
+    assert not is_folder("")

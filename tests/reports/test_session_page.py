@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from decimal import Decimal
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from context_window import ContextWindowManager, Session
 from context_window.reports import session_page
 from context_window.timeline import Marker, MarkerKind, Point, Timeline, log_reports
+from session import FunctionCall, Usage
 from session.transcripts import read_account
 from session.transcripts.reported_requests import Request
 from tests.support.html_tables import PageText
@@ -57,6 +59,33 @@ def test_a_session_without_reports_says_that_figures_are_counted() -> None:
     page = PageText(session_page(ContextWindowManager().timeline(session), title="t").html)
     assert "The log reports no usage: all figures are counted" in page.text
     assert [table[0][-1] for table in page.tables] == ["Events", "Largest new item"]
+
+
+def test_requests_name_their_largest_new_items_and_say_why() -> None:
+    session = Session()
+    session.metadata["model"] = "claude-opus-4-6"
+    for number in range(3):
+        session.add_message("user", "word " * 90)
+        session.append(
+            FunctionCall("Read", json.dumps({"file_path": f"/x/{number}{HOSTILE}"}), f"d{number}", usage=Usage(10, 4_000, 20, 7))
+        )
+        session.add_function_output("Read", "line " * 900, f"d{number}")
+    manager = ContextWindowManager("claude-opus-4-6")
+    found = manager.timeline(session)
+    explained = [request for _, request in manager.made_up(session)]
+    page = PageText(session_page(found, title="t", items=session.items, explained=explained, back="../index.html").html)
+    (rows,) = [table[1:] for table in page.tables if table[0][0].startswith("Request, ")]
+    assert [row[0].startswith(f"request {number}") for number, row in enumerate(rows[:-1], 1)] == [True] * len(found.requests)
+    for row, point in zip(rows, found.points, strict=True):
+        sizes = [manager.plan_session(session)[at].before for at, _ in point.new_items]
+        assert [tokens for _, tokens in point.new_items] == sizes == sorted(sizes, reverse=True)
+        assert all(f"{tokens:,} " in row[0] for tokens in sizes)
+    assert "Read output: " in rows[1][0]
+    (causes,) = [table[1:] for table in page.tables if table[0][0] == "What it paid for"]
+    shown = sum(Decimal(row[1]) for row in causes)
+    assert abs(shown - found.spent.cost) <= Decimal("0.005") * len(causes)
+    assert found.spent.cost > 0
+    assert "script" not in page.tags[:-1]
 
 
 def logs() -> list[Path]:
