@@ -25,10 +25,11 @@ Examples:
 @click.command(epilog=EPILOG)
 @click.argument("paths", nargs=-1, metavar="[PATH]...", shell_complete=complete_path)
 def top(paths: tuple[str, ...]) -> None:
-    """Browse all sessions: projects, their sessions, requests, and the items in the window at each.
+    """Browse all sessions down to the items of a window.
 
-    Shows what each cost, with file names and commands, and the window of the row under the cursor; live while assistants write. PATH is a
-    log, a folder of logs, or a pattern. Default: the logs of all tools.
+    From projects to their sessions, requests, and the items in the window at each. Shows what each cost, with file names and commands, and
+    the window of the row under the cursor; live while assistants write. PATH is a log, a folder of logs, or a pattern. Default: the logs of
+    all tools.
     """
     needs("top", "the browser", "textual", "rich")
     import multiprocessing
