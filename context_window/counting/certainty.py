@@ -1,8 +1,9 @@
 """How sure a count is: the interval in which the provider's own count of the same request usually lies.
 
-Each kind of content has an error by which 95 % of the recorded requests lie in their intervals, of those that were held out too
-(`benchmarks/token_accuracy.py` has that share, and the errors by maker, API and content). What cannot be known before the provider answers
-is a range: an image or a document behind a URL or a file id, a PDF whose pages cannot be counted, a recording without its length.
+Each kind of content has an error that is set so that 95 % of the recorded requests lie in their intervals (`benchmarks/token_accuracy.py`
+prints the share). Requests that were held out when counts were fitted have been looked at for these widths. What cannot be known before the
+provider answers is a range: an image or a document behind a URL or a file id, a PDF whose pages cannot be counted, a recording without its
+length.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ CTOK: Spread = {"text": 0.01, "tools": 0.03, "thinking": 0.06, "images": 0.02, "
 CLAUDE: Spread = {"text": 0.08, "tools": 0.10, "thinking": 0.05, "images": 0.02, "pages": 0.02, "recordings": 1}
 OPENAI: Spread = {"text": 0.02, "tools": 0.08, "thinking": 0.5, "images": 0.1, "pages": 0.15, "recordings": 0.2}
 OPENAI_SMALL: Spread = {**OPENAI, "pages": 4}
-"""GPT-4.1 mini and nano: what Chat Completions charges them for a page was seen once, at four times the count."""
+"""GPT-4.1 mini and nano: what Chat Completions charges them for a page is known from one file, four times the count."""
 GEMINI: Spread = {"text": 0.01, "tools": 0.08, "thinking": 0.25, "images": 0.02, "pages": 0.7, "recordings": 0.2}
 OTHER: Spread = {"text": 0.15, "tools": 0.33, "thinking": 0.37, "images": 1, "pages": 1, "recordings": 1}
 
