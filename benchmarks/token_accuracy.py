@@ -85,6 +85,8 @@ class Record:
         counter: The counter.
         reported: Tokens of the prompt, cached ones included.
         estimated: Tokens, overhead included.
+        least: The lower end of the interval that a report on the request states.
+        most: Its upper end; None if it has none.
     """
 
     id: str
@@ -96,6 +98,8 @@ class Record:
     counter: str
     reported: int
     estimated: int
+    least: int
+    most: int | None
 
     @property
     def held_out(self) -> bool:
@@ -106,6 +110,11 @@ class Record:
     def is_direct(self) -> bool:
         """True if one of the three makers with an API of their own served its own model. Other hosts may count differently."""
         return self.provider in PROVIDERS.values() and "resold" not in self.api and "Bedrock" not in self.api
+
+    @property
+    def is_within(self) -> bool:
+        """True if the reported tokens are in the stated interval."""
+        return self.least <= self.reported and (self.most is None or self.reported <= self.most)
 
     @property
     def is_small(self) -> bool:
@@ -180,7 +189,7 @@ def record_of(session: Session, file: str) -> Record:
     name = name_of(str(metadata["model"]), recording)
     request: dict[str, Any] = {"tools": metadata.get("tools", ()), "options": metadata.get("options")}
     manager = ContextWindowManager(name, context_window=ContextWindow(max_tokens=10**9), **request)
-    stats = manager.analyze_session(session)
+    stats, usage = manager.analyze_session(session), manager.usage(session)
     place = f"{recording.get('repo', '')}/{recording['path']}" if "path" in recording else f"{file}/{session.id}"
     return Record(
         place,
@@ -192,6 +201,8 @@ def record_of(session: Session, file: str) -> Record:
         stats["counter"],
         reported_for(session),
         stats["total_tokens"],
+        usage.least or 0,
+        usage.most,
     )
 
 
@@ -399,6 +410,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def within(records: Sequence[Record]) -> str:
+    """Return the share of the requests whose report is in the interval that was stated, and how wide it is."""
+    if not records:
+        return "none"
+    widths = [100 * (record.most - record.least) / 2 / record.estimated for record in records if record.most is not None]
+    share = sum(record.is_within for record in records) / len(records)
+    return f"{share:.0%} of {len(records)}, which is +-{statistics.median(widths or [0]):.0f} % of the estimate (median)"
+
+
 def report(records: Sequence[Record], left_out: Counter[str]) -> str:
     """Return the printed report."""
     held_out = [record for record in records if record.held_out and record.is_direct]
@@ -413,6 +433,7 @@ def report(records: Sequence[Record], left_out: Counter[str]) -> str:
             "",
             classes(records),
             "",
+            *(f"In the stated interval, {side}: {within(of_side)}" for side, of_side in (("held out", held_out), ("others", fitted))),
             f"Counted with {counters}.\nErrors are estimate minus report; `under` is the share of requests that were under-counted.",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,

@@ -132,7 +132,7 @@ GEMINI_TEXTS = Framing(system=0, message=0, answer=0, call=0, output=0, tool_for
 """Vertex AI, and the Gemini API before 2.5. Exact for 20 of 24 records, within 5 tokens for the others."""
 
 GEMINI_TEXTS_2 = replace(GEMINI_TEXTS, sealed_calls="vertex 2.5")
-"""Gemini 2.5 on Vertex AI, which charges for the thinking behind a call (5 of 6 records)."""
+"""Gemini 2.5 on Vertex AI, which charges for the thinking behind a call (4 of 5 records)."""
 
 GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, sealed_calls="gemini 2.5", tool_form="declarations")
 """Gemini 2.5: messages from 18 records, of which 15 are exact. Declarations are exact if their schema is a JSON schema (4 records), and
@@ -145,7 +145,7 @@ on the signature (`signature_tokens`): of 27 records with calls, half are within
 
 OPENAI_O = replace(OPENAI_5, nested_tools=0)
 """The o series, to which Chat Completions adds nothing about tools (2 records), and GPT-5 and later on Responses, or where a reseller
-translates tools in the form of Chat Completions for Responses (9 records)."""
+translates tools in the form of Chat Completions for Responses (7 records)."""
 
 
 MAKERS: dict[Maker, Framing] = {
@@ -156,11 +156,10 @@ MAKERS: dict[Maker, Framing] = {
     "grok 4": replace(PLAIN, tools=143, call=29, output=29),
     "grok code": replace(PLAIN, tools=122, call=29, output=29),
     "kimi 2": replace(PLAIN, request=3, tool=22),
-    "llama": replace(PLAIN, tools=100),
     "mistral": replace(PLAIN, tool=24),
     "nova": replace(PLAIN, system=0, message=0),
 }
-"""Other makers, whose own text about tools is in no request (63 records, of which a third is held out). Texts are counted with o200k.
+"""Other makers, whose own text about tools is in no request: 2 to 15 records each, none of them held out. Texts are counted with o200k.
 Grok's hidden system prompt and Llama's date are in the model's `frame`."""
 
 O_BASE, O_PRICE = 75, Fraction("1.72")
@@ -182,7 +181,7 @@ def signature_tokens(signature: str, rule: SealedCalls = "gemini 3") -> int:
 
     Gemini 2.5: a signature is a protocol buffer with a field for each chunk in which it was streamed, and a chunk holds the thinking, 4
     bytes a token, behind 33 bytes. The Gemini API charges for it only if there are several chunks (6 records; with one chunk, 30 records
-    are free), Vertex AI always (5 records).
+    are free), Vertex AI nearly always (4 of 5 records).
 
     Gemini 3: 17 per 80 characters above 150. Fitted on 25 records, with signatures from 208 to 12,732 characters. Vertex AI charges nothing
     for its signatures (11 records). The first letter tells the two apart: the Gemini API wraps a signature once more, in field 2 of a

@@ -65,7 +65,7 @@ def declaration_texts(declarations: Iterable[Mapping[str, Any]], form: GeminiFor
 
 
 def response_schema_of(declaration: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the schema of the function's result; empty if it has none. Only those with properties are charged (8 records)."""
+    """Return the schema of the function's result; empty if it has none. Only one with properties is charged."""
     for key in ("response", "responseJsonSchema", "response_json_schema"):
         if isinstance(schema := declaration.get(key), Mapping):
             return schema

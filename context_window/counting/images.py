@@ -79,7 +79,7 @@ claude_high_tokens = ClaudeRule(side=2576, tokens=4784)
 """Claude from 4.7 on."""
 
 
-Maker: TypeAlias = Literal["deepseek 3", "deepseek", "glm", "grok 2", "grok 4", "grok code", "kimi 2", "llama", "mistral", "nova"]
+Maker: TypeAlias = Literal["deepseek 3", "deepseek", "glm", "grok 2", "grok 4", "grok code", "kimi 2", "mistral", "nova"]
 """Makers of other models, or groups of their models, whose framing is known (`framing.py`)."""
 
 

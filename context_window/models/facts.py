@@ -140,7 +140,6 @@ OTHER_MAKERS: tuple[tuple[str, Maker | None], ...] = (
     (r"grok-[23]", "grok 2"),
     (r"grok", "grok 4"),
     (r"kimi-k2(?!\.)", "kimi 2"),
-    (r"llama-?3[.-]?[123](?!\d)", "llama"),
     (r"mistral|devstral|magistral|ministral|codestral", "mistral"),
     (r"nova-(micro|lite|pro|premier)", "nova"),
     (r"", None),
