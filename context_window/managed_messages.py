@@ -32,6 +32,10 @@ CHAT_BLOCKS = frozenset({"image_url", "input_audio", "file", "refusal"})
 RESPONSES_BLOCKS = frozenset({"input_text", "output_text", "input_image", "input_file"})
 VERCEL_BLOCKS = frozenset({"tool-call", "tool-result", "tool-approval-request", "tool-approval-response", "reasoning"})
 LANGCHAIN_TYPES = frozenset({"human", "ai", "system", "tool", "function"})
+CONVERSE_BLOCKS = frozenset(
+    {"text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint", "reasoningContent"}
+    | {"citationsContent", "searchResult"}
+)
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
@@ -174,6 +178,12 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
         return LlamaIndexFormat()
     if str(messages[0].get("type")) in TYPES:
         return AutoGenFormat()
+    for index, message in enumerate(messages):
+        for block in _blocks(message):
+            if "type" not in block and CONVERSE_BLOCKS.isdisjoint(block):
+                names = ", ".join(sorted(map(short, block))[:3])
+                problem = f"a block of message {index} has no type and only {names}; pass messages of a format that `manage` names"
+                raise ArgumentError("messages", messages, problem)
     for message in messages:
         if isinstance(parts := message.get("parts"), list):
             if any(isinstance(part, dict) and "type" in part for part in parts):

@@ -148,7 +148,7 @@ class ContextWindowManager:
     # Views
 
     def process_session(self, session: Session) -> Session:
-        """Return the view to send: the session itself if it fits, or else a trimmed copy. Treat it as read-only.
+        """Return the view to send: all items if they fit, else a trimmed copy. It is read-only.
 
         The same log gives the same view, no matter when or where this is called. The cost depends on the items appended since the
         last call.
@@ -484,8 +484,8 @@ class ContextWindowManager:
     def answer_notes(self, session: Session) -> dict[str, Any]:
         """Return notes for `extra` of an answer's first item, which carries its `usage`: the model, and the request's local count.
 
-        With these notes the report stays useful if the log is later replayed under other limits. Empty if no view of the session in its
-        present form was returned.
+        With these notes the report stays useful if the log is later replayed under other limits. The local count is missing if no view of
+        the session in its present form was returned.
 
         Args:
             session: The log, before the answer is appended to it.

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from ..printable import printable
 from .days import PERIODS as NAMED_PERIODS
 from .days import Day, day_named, today_in, zone_named
 from .newest import complete_path
@@ -145,6 +146,9 @@ def spend(
         filters["since"], filters["until"] = NAMED_PERIODS[paths[0]]
         grouping = grouping or ("project" if paths[0].endswith("day") else None)
         paths = paths[1:]
+    elif paths and _may_be_period(paths[0]):
+        periods = ", ".join(NAMED_PERIODS)
+        raise BadInputError(f"{printable(paths[0])} is neither a file nor a period; periods are {periods}, and --since takes others")
     grouping = grouping or "day"
     if grouping in REASONS and (window is not None or sort == "total"):
         raise click.UsageError(
@@ -198,6 +202,11 @@ def _show_sums(
     elif ledger.logs:
         notes = [*pace_notes(paces, zone), *(() if within is None else [within.note]), *price_notes(requests)]
         _show(grouping, rows, total, ledger, notes, within)
+
+
+def _may_be_period(path: str) -> bool:
+    """True for a single word or a date that is no file: a period, misspelt or unknown."""
+    return path.replace("-", "").isalnum() and not Path(path).exists()
 
 
 def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:

@@ -45,7 +45,10 @@ def none_passes(ledger: Ledger, passed: int) -> Iterator[str]:
     """Yield a sentence if requests were read, and none of them passed the filters."""
     if ledger.requests and not passed:
         count = "1 request was" if len(ledger.requests) == 1 else f"{len(ledger.requests):,} requests were"
-        yield f"{count} read; none passes the filters."
+        from ..spend.tables import local_day
+
+        newest = max(filter(None, map(local_day, ledger.requests)), default=None)
+        yield f"{count} read; none passes the filters.{'' if newest is None else f' The newest is of {newest}.'}"
 
 
 def pace_notes(paces: Iterable[BlockPace], zone: tzinfo | None) -> Iterator[str]:

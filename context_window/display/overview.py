@@ -16,6 +16,7 @@ SHOWN = 3
 """Rows of each property, and causes, if there are no limits."""
 LIMITS_SHOWN = 4
 HINT = "context-window spend has all rows, spend --by cause says why; gateway -- claude {saves}."
+UNKNOWN_LIMITS = " setup claude-code shows your plan's limits here."
 WORTH_SAYING = Decimal("0.01")
 """Saved US dollars."""
 
@@ -39,14 +40,24 @@ def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequenc
     for name, rows in overview.groups.items():
         if len(rows) > (name == "tool"):
             lines += _rows(f"{overview.scope} by {name}", rows[:shown], width, glyphs, keeps_end=name == "project")
+    head = f"what was dear, {overview.scope}{'' if overview.is_explained else ', by the sizes of prompts'}"
     if overview.causes:
-        lines.append([Span(fit(f"what was dear, {overview.scope}", width, glyphs), STRONG)])
+        lines.append(
+            [
+                Span(
+                    fit(head, width, glyphs),
+                    STRONG,
+                )
+            ]
+        )
         for row in overview.causes[:shown]:
             cost = row.cost.quantize(Decimal("0.01"))
             text = f"${cost:,} for {'' if overview.is_explained else f'{row.count:,} '}{row.name}: {row.advice}"
             lines.append([Span(fit(text, width, glyphs))])
     saved = overview.saved.quantize(WORTH_SAYING)
     hint = HINT.format(saves=f"would have saved some ${saved:,}, {overview.scope}" if saved >= WORTH_SAYING else "saves while you work")
+    if not limits and any(row.name == "claude_code" for row in overview.groups.get("tool", ())):
+        hint += UNKNOWN_LIMITS
     return [*lines, *paragraphs([*footnotes, hint], width, glyphs)]
 
 

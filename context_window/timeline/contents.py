@@ -6,21 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.session import Session
 from session.units import PRIORITY
 
-from ..decision.plan import describe
-from ..decision.tool_rules import file_access
-from ..decision.working_state import edited_path
 from .build import RequestEvent
 from .points import Timeline
-from .reasons import command_of
+from .reasons import subjects_of
 from .walk import WindowWalk
 from .why import ItemCost, lifetimes_of, money_of
-
-SUBJECT = 300
-"""Characters of what an item is about that are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,28 +75,6 @@ def contents_of(session: Session, timeline: Timeline, walk: WindowWalk, events: 
             lifetimes.requests[position],
             money_of(lifetimes.costs[position]),
         )
-        for position, (item, what) in enumerate(zip(items, subjects_of(items), strict=True))
+        for position, (item, what) in enumerate(zip(items, subjects_of(items, with_words=True), strict=True))
     )
     return WindowContents(timeline, costs, changes, (*(event.state for event in events), len(states) - 1))
-
-
-def subjects_of(items: Sequence[Item]) -> list[str]:
-    """Return what each item is, and the file, the command or the first words that it is about."""
-    of_calls: dict[str, str] = {}
-    subjects = []
-    for item in items:
-        subject = ""
-        if isinstance(item, FunctionCall):
-            subject = of_calls[item.call_id] = _subject(item)
-        elif isinstance(item, FunctionCallOutput):
-            subject = of_calls.get(item.call_id, "")
-        elif isinstance(item, Message):
-            subject = item.text[:SUBJECT]
-        words = " ".join(subject.split())
-        subjects.append(f"{describe(item)}: {words}" if words else describe(item))
-    return subjects
-
-
-def _subject(call: FunctionCall) -> str:
-    access = file_access(call.name, call.arguments)
-    return ((access.path if access else None) or edited_path(call) or command_of(call) or "")[:SUBJECT]

@@ -10,12 +10,16 @@ from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionC
 from session.json_strings import object_of
 from session.units import is_summary
 
+from ..decision.plan import describe
 from ..decision.tool_rules import COMMANDS, file_access, is_writer
+from ..decision.working_state import edited_path
 from ..spend.reasons import CONTEXT, INSTRUCTIONS, MCP, MESSAGES, OTHER, READ, READ_AGAIN, REASONING, SHELL, SUMMARIES
 from ..spend.reasons import SKILL as SKILL_KIND
 
 LOOKED_AT = 2_000
 """Characters of a command that are looked at, and of an output to which a commit or a pull request gives its name."""
+SUBJECT = 300
+"""Characters of what an item is about that are kept."""
 SKILL_TOOL = "skill"
 MCP_PREFIX = "mcp__"
 SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
@@ -141,6 +145,33 @@ def _program(words: list[str]) -> str:
         return f"{program} -m {words[2]}"
     subcommand = next((word for word in words[1:4] if _SUBCOMMAND.fullmatch(word)), "") if program in WITH_SUBCOMMANDS else ""
     return f"{program} {subcommand}" if subcommand else program
+
+
+def subjects_of(items: Sequence[Item], *, with_words: bool = False) -> list[str]:
+    """Return what each item is, and the file or the command that it is about.
+
+    Args:
+        items: The items.
+        with_words: True to add the first words of messages.
+    """
+    of_calls: dict[str, str] = {}
+    subjects = []
+    for item in items:
+        subject = ""
+        if isinstance(item, FunctionCall):
+            subject = of_calls[item.call_id] = _subject(item)
+        elif isinstance(item, FunctionCallOutput):
+            subject = of_calls.get(item.call_id, "")
+        elif isinstance(item, Message) and with_words:
+            subject = item.text[:SUBJECT]
+        words = " ".join(subject.split())
+        subjects.append(f"{describe(item)}: {words}" if words else describe(item))
+    return subjects
+
+
+def _subject(call: FunctionCall) -> str:
+    access = file_access(call.name, call.arguments)
+    return ((access.path if access else None) or edited_path(call) or command_of(call) or "")[:SUBJECT]
 
 
 def commits_of(items: Sequence[Item]) -> list[tuple[str, str]]:

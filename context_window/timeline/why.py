@@ -13,11 +13,11 @@ from session.session import Session
 from session.transcripts.reported_requests import Request
 from session.units import PRIORITY
 
-from ..decision.plan import describe
 from ..spend.money import Rates, cost_of, rates_of
 from .build import RequestEvent
 from .lifetimes import Lifetimes
 from .points import MarkerKind, Timeline, dollars
+from .reasons import subjects_of
 from .rereads import Reread, rereads_of
 from .savings import Savings
 from .walk import WindowState, WindowWalk
@@ -53,7 +53,7 @@ class ItemCost:
 
     Attributes:
         item_id: The item's id.
-        what: A description without content.
+        what: What it is, and the file or the command that it is about.
         category: The name of its category.
         tokens: Its tokens.
         requests: Number of requests that it was in.
@@ -156,6 +156,7 @@ def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Seque
     """
     lifetimes, outside = lifetimes_of(walk, events)
     items, tokens, costs = session.items, walk.tokens, lifetimes.costs
+    subjects = subjects_of(items)
     parts = {
         category.value: money_of(sum(cost for cost, r in zip(costs, walk.ranks, strict=True) if r == rank))
         for rank, category in enumerate(PRIORITY)
@@ -173,7 +174,7 @@ def why_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Seque
         tuple(
             ItemCost(
                 items[position].id,
-                describe(items[position]),
+                subjects[position],
                 PRIORITY[walk.ranks[position]].value,
                 tokens[position],
                 lifetimes.requests[position],

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindowManager
 from context_window.timeline import log_reports
-from context_window.timeline.contents import SUBJECT, subjects_of
+from context_window.timeline.reasons import SUBJECT, subjects_of
 from session import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Session, Usage
 from tests.support.shared import needs_transcripts
 
@@ -89,7 +89,7 @@ def test_an_item_is_named_by_its_file_its_command_or_its_words() -> None:
         Reasoning("hm"),
         Message("assistant", WORDS * 99),
     ]
-    *names, long = subjects_of(items)
+    *names, long = subjects_of(items, with_words=True)
     assert names == [
         "user message: Mend the till.",
         "Read call: src/till.py",
