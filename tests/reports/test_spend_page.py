@@ -25,6 +25,7 @@ from context_window.spend.reasons import MCP, READ, SHELL, SKILL
 from context_window.spend.tables import sum_of
 from session.transcripts.makeup import Makeup, Part
 from session.transcripts.reported_requests import Request
+from tests.fuzz.outputs import ELEMENTS
 from tests.support.html_tables import PageText
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
@@ -90,8 +91,7 @@ def test_reasons_add_up_to_the_total_of_the_page(requests: list[Request]) -> Non
         assert all(
             any(text in row[0] for text in table.advice.values()) == (row[0] not in {r.name for r in table.rows}) for row in shown[1:]
         )
-    plain = [replace(request, model="m", project="p", makeup=None) for request in requests]
-    assert set(page.tags) - {"h3"} == set(PageText(spend_page(plain, zone=UTC).html).tags) - {"h3"}
+    assert set(page.tags) <= ELEMENTS
 
 
 @given(requests_)
