@@ -55,8 +55,8 @@ requests_ = st.lists(
 def cells(row: SpendRow) -> list[str]:
     """The cells of a row, by another way than the template's."""
     written = row.cache_write + row.cache_write_1h
-    amounts = (row.requests, row.input_tokens, row.cache_read, written, row.output_tokens, row.reasoning, row.total)
-    return [row.name, money(row), *map("{:,}".format, amounts)]
+    amounts = (row.requests, row.input_tokens, row.cache_read, written, row.output_tokens, row.known_reasoning, row.total)
+    return [row.name, money(row), *("unknown" if amount is None else f"{amount:,}" for amount in amounts)]
 
 
 def amount(cell: str) -> Decimal:
