@@ -88,8 +88,12 @@ def test_the_picture_of_the_first_page_is_current_and_fetches_nothing() -> None:
 
 
 def test_the_messages_that_the_guide_to_troubles_quotes_are_ours() -> None:
+    import context_window
+    import session
+
     guide = (ROOT / "docs/guides/troubleshooting.md").read_text(encoding="utf-8")
-    source = " ".join(path.read_text(encoding="utf-8") for room in ("session", "context_window") for path in (ROOT / room).rglob("*.py"))
+    rooms = [Path(str(module.__file__)).parent for module in (session, context_window)]
+    source = " ".join(path.read_text(encoding="utf-8") for room in rooms for path in room.rglob("*.py"))
     quoted = [text for text in re.findall(r"^\| [^`|]*`([^`]+)` \|", guide, re.MULTILINE) if " " in text]
     assert len(quoted) > 10
     fragments = {text: max(re.split(r"\d[\d,]*|'[^']*'|--json", text), key=len).strip() for text in quoted}
