@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from pathlib import Path
 
 from tests.support.shared import ROOT
 
@@ -24,10 +25,13 @@ def test_every_test_that_the_page_names_exists() -> None:
 
 def test_only_files_of_the_packages_are_read_without_a_look_at_what_they_are() -> None:
     """Any other path may lead to a pipe, which is waited for, or to a device without an end: `session/opening.py` opens it."""
+    import context_window
+    import session
+
     reading = {
-        path.relative_to(ROOT).as_posix()
-        for package in ("context_window", "session")
-        for path in sorted((ROOT / package).rglob("*.py"))
+        path.relative_to(package.parent).as_posix()
+        for package in (Path(str(module.__file__)).parent for module in (context_window, session))
+        for path in sorted(package.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in {"read_text", "read_bytes"}
     }
