@@ -36,6 +36,7 @@ CONVERSE_BLOCKS = frozenset(
     {"text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint", "reasoningContent"}
     | {"citationsContent", "searchResult"}
 )
+LEVELS_MAX = 200
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
@@ -126,10 +127,27 @@ def _check(value: Any, where: str) -> None:
         json.dumps(value, default=_elsewhere)
     except (TypeError, ValueError, RecursionError):
         raise FormatError(where, "is no JSON value, or nested too deeply") from None
+    if _is_deep(value):
+        raise FormatError(where, f"is nested deeper than {LEVELS_MAX} levels")
     if isinstance(value, dict) and not isinstance(value.get("role", ""), str | None):
         raise FormatError(f"{where}.role", f"{short(value['role'])} where a text is expected")
     if isinstance(value, dict) and isinstance(value.get("content"), bytes):
         raise FormatError(f"{where}.content", "bytes where a text or a list is expected")
+
+
+def _is_deep(value: object) -> bool:
+    """True for more than `LEVELS_MAX` levels. How deep `json` goes before it raises depends on the version of Python."""
+    level = [value]
+    for _ in range(LEVELS_MAX):
+        level = [
+            member
+            for holder in level
+            if isinstance(holder, dict | list | tuple)
+            for member in (holder.values() if isinstance(holder, dict) else holder)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _elsewhere(value: object) -> str:
