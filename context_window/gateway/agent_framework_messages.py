@@ -9,17 +9,15 @@ import json
 from collections.abc import Iterator
 from typing import Any, ClassVar
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part, Text
 from session.providers.additions import PREAMBLE
 from session.transcripts.media import media_part
 from session.transcripts.values import text_at
 
-from ..integrations.content_parts import blocks_of, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json
-from .wire_format import Json, MessageFormat
-
-_ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
+from ..integrations.content_parts import visible_blocks, with_text_blocks
+from .block_adapter import BlockAdapter, Kind, arguments_json, plain_json
+from .wire_format import ROLES, Json, MessageFormat
 
 
 def _text_block(text: str) -> Json:
@@ -40,7 +38,7 @@ class AgentFrameworkAdapter(BlockAdapter):
 
     def blocks(self, message: Json) -> list[Any]:
         """Return the contents of a message."""
-        return [_text_block(block) if isinstance(block, str) else block for block in blocks_of(message.get("contents"))]
+        return with_text_blocks(message.get("contents"), _text_block)
 
     def kind(self, block: Any, message: Json) -> Kind:
         """Return the kind of a content."""
@@ -49,11 +47,9 @@ class AgentFrameworkAdapter(BlockAdapter):
             return "call"
         return "result" if kind == "function_result" else "thinking" if kind == "text_reasoning" else "text"
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
-        all_blocks = self.blocks(message)
-        blocks = [all_blocks[index] for index in run.indices]
-        match run.kind:
+        match kind:
             case "call":
                 (call,) = blocks
                 name, arguments = text_at(call, "name") or "tool", arguments_json(call.get("arguments"))
@@ -64,7 +60,7 @@ class AgentFrameworkAdapter(BlockAdapter):
                 return FunctionCallOutput("", parts, text_at(result, "call_id"), is_error=is_error, id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(block, "text") for block in blocks), id=next(ids), created_at=0.0)
-        return Message(_ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the contents of an item as the view shows it."""
@@ -72,11 +68,11 @@ class AgentFrameworkAdapter(BlockAdapter):
             is_text = isinstance(blocks[0].get("arguments"), str)
             return [{**blocks[0], "arguments": form.arguments if is_text else json.loads(form.arguments)}]
         if isinstance(form, FunctionCallOutput) and isinstance(item, FunctionCallOutput):
-            items = _as_blocks(visible_content(_output(blocks[0]), item, form, _text_block))
+            items = visible_blocks(_output(blocks[0]), item, form, _text_block)
             text = "\n".join(text_at(each, "text") for each in items if each.get("type") == "text")
             return [{**blocks[0], "result": text, **({"items": items} if "items" in blocks[0] else {})}]
         if isinstance(form, Message) and isinstance(item, Message):
-            return _as_blocks(visible_content(blocks, item, form, _text_block))
+            return visible_blocks(blocks, item, form, _text_block)
         return []
 
     def user_message(self, text: str) -> Json:
@@ -108,10 +104,6 @@ def _output(result: Json) -> list[Any]:
     if isinstance(items, list) and items:
         return items
     return [_text_block(value if isinstance(value, str) else plain_json(value))]
-
-
-def _as_blocks(visible: Any) -> list[Any]:
-    return [_text_block(block) if isinstance(block, str) else block for block in blocks_of(visible)]
 
 
 def _part(block: Any) -> Part:

@@ -6,14 +6,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.providers.additions import PREAMBLE
 from session.providers.anthropic.thinking_order import with_thinking_in_order
 from session.transcripts.values import json_text, text_at
 
-from ..integrations.content_parts import blocks_of, part_for, thought_in, visible_content
+from ..integrations.content_parts import blocks_of, part_for, thought_in, visible_blocks, visible_content, with_text_blocks
 from .anthropic_recall import AnthropicJoinedAnswer
-from .block_adapter import BlockAdapter, BlockRun, Kind
+from .block_adapter import BlockAdapter, Kind, role_of
 from .cache_marks import without_mark
 from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
@@ -48,7 +48,7 @@ class AnthropicAdapter(BlockAdapter):
 
     def blocks(self, message: Json) -> list[Any]:
         """Return the blocks of a message. A text is a block, too."""
-        return [_text_block(block) if isinstance(block, str) else block for block in blocks_of(message.get("content"))]
+        return with_text_blocks(message.get("content"), _text_block)
 
     def kind(self, block: Any, message: Json) -> Kind:
         """Return the kind of a block, which only the right role can send."""
@@ -59,11 +59,9 @@ class AnthropicAdapter(BlockAdapter):
             return "thinking"
         return "result" if role == "user" and kind == "tool_result" else "text"
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
-        all_blocks = self.blocks(message)
-        blocks = [all_blocks[index] for index in run.indices]
-        match run.kind:
+        match kind:
             case "call":
                 (call,) = blocks
                 arguments = json_text(call.get("input") or {})
@@ -79,7 +77,7 @@ class AnthropicAdapter(BlockAdapter):
                 data = "".join(thought.data or "" for thought in thoughts)
                 signature = "".join(thought.signature or "" for thought in thoughts if not thought.text)
                 return Reasoning(text, signature or None, data or None, id=next(ids), created_at=0.0)
-        return Message(_role(message), [part_for(without_mark(block)) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(role_of(message), [part_for(without_mark(block)) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the blocks of an item as the view shows it."""
@@ -88,8 +86,7 @@ class AnthropicAdapter(BlockAdapter):
         if isinstance(form, FunctionCallOutput) and isinstance(item, FunctionCallOutput):
             return [{**without_mark(blocks[0]), "content": visible_content(blocks[0].get("content"), item, form, _text_block)}]
         if isinstance(form, Message) and isinstance(item, Message):
-            visible = blocks_of(visible_content(blocks, item, form, _text_block))
-            return [_text_block(block) if isinstance(block, str) else block for block in visible]
+            return visible_blocks(blocks, item, form, _text_block)
         return []
 
     def user_message(self, text: str) -> Json:
@@ -108,11 +105,6 @@ class AnthropicAdapter(BlockAdapter):
 
 def _text_block(text: str) -> Json:
     return {"type": "text", "text": text}
-
-
-def _role(message: Json) -> Role:
-    roles: dict[str, Role] = {"assistant": "assistant", "system": "system"}
-    return roles.get(text_at(message, "role"), "user")
 
 
 class AnthropicWire(WireFormat):

@@ -15,7 +15,7 @@ from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import text_at
 
 from ..integrations.content_parts import blocks_of, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, plain_json
+from .block_adapter import BlockAdapter, Kind, plain_json
 from .wire_format import Json, MessageFormat
 
 RESULTS = "FunctionExecutionResultMessage"
@@ -49,11 +49,9 @@ class AutoGenAdapter(BlockAdapter):
             return "thinking" if "thought" in block else "call"
         return "result" if message.get("type") == RESULTS else "text"
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
-        all_blocks = self.blocks(message)
-        blocks = [all_blocks[index] for index in run.indices]
-        match run.kind:
+        match kind:
             case "call":
                 (call,) = blocks
                 name, arguments = text_at(call, "name") or "tool", text_at(call, "arguments")

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-from session.items import Item
+from session.items import Item, Role
 from session.parts import Part
-from session.transcripts.values import json_text
+from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for
 from ..integrations.message_adapter import MessageAdapter
@@ -51,8 +51,15 @@ class BlockAdapter(MessageAdapter[Json]):
         """Return the kind of one of a message's blocks."""
 
     @abstractmethod
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
-        """Return the item of a message's run."""
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
+        """Return the item of a message's run.
+
+        Args:
+            kind: The run's kind.
+            blocks: Its blocks.
+            message: The message.
+            ids: Ids for items.
+        """
 
     @abstractmethod
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
@@ -75,7 +82,8 @@ class BlockAdapter(MessageAdapter[Json]):
 
     def items(self, message: Json, ids: Iterator[str]) -> list[Item]:
         """Return the items of a message."""
-        return [self.item(run, message, ids) for run in self.runs(message)]
+        blocks = self.blocks(message)
+        return [self.item(run.kind, [blocks[index] for index in run.indices], message, ids) for run in self.runs(message)]
 
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
         """Return a copy that shows the visible items, or None if nothing is left but thinking."""
@@ -112,6 +120,12 @@ class BlockAdapter(MessageAdapter[Json]):
 
 _JOINED: tuple[Kind, Kind] = ("thinking", "text")
 _SINGLE: tuple[Kind, Kind] = ("result", "call")
+
+
+def role_of(message: Json) -> Role:
+    """Return the role of a message of the model, of a system prompt, or else of the user."""
+    roles: dict[str, Role] = {"assistant": "assistant", "system": "system"}
+    return roles.get(text_at(message, "role"), "user")
 
 
 def plain_json(value: object) -> str:

@@ -62,11 +62,10 @@ class ConverseAdapter(BlockAdapter):
             return "call" if "toolUse" in block else "thinking" if "reasoningContent" in block else "text"
         return "result" if "toolResult" in block else "text"
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
-        all_blocks = self.blocks(message)
-        blocks = _content([all_blocks[index] for index in run.indices])
-        match run.kind:
+        blocks = _content(blocks)
+        match kind:
             case "call":
                 call = object_at(blocks[0], "toolUse")
                 arguments = arguments_json(call.get("input"))

@@ -13,7 +13,7 @@ from session.providers.google.signatures import DUMMY
 from session.transcripts.values import json_text, text_at
 
 from ..integrations.content_parts import part_for, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind
+from .block_adapter import BlockAdapter, Kind
 from .google_recall import GoogleJoinedAnswer
 from .wire_format import Json, RequestConversation, WireFormat, objects, text_of, tokens_in, tools_and_options
 
@@ -49,23 +49,21 @@ class GoogleAdapter(BlockAdapter):
             return "thinking"
         return "result" if not is_model and object_in(block, RESPONSE) is not None else "text"
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a content's run."""
-        all_parts = parts_of(message)
-        parts = [all_parts[index] for index in run.indices]
-        match run.kind:
+        match kind:
             case "call":
-                call = object_in(parts[0], CALL) or {}
+                call = object_in(blocks[0], CALL) or {}
                 name, arguments = text_at(call, "name") or "tool", json_text(call.get("args") or {})
                 return FunctionCall(name, arguments, text_at(call, "id"), id=next(ids), created_at=0.0)
             case "result":
-                response = object_in(parts[0], RESPONSE) or {}
+                response = object_in(blocks[0], RESPONSE) or {}
                 content = [part_for(part) for part in (_response_text(response), *_media(response))]
                 return FunctionCallOutput(text_at(response, "name"), content, text_at(response, "id"), id=next(ids), created_at=0.0)
             case "thinking":
-                return Reasoning("\n".join(text_at(part, "text") for part in parts), id=next(ids), created_at=0.0)
+                return Reasoning("\n".join(text_at(part, "text") for part in blocks), id=next(ids), created_at=0.0)
         role = "assistant" if message.get("role") == "model" else "user"
-        return Message(role, [part_for(_unsigned(part)) for part in parts], id=next(ids), created_at=0.0)  # type: ignore[arg-type]
+        return Message(role, [part_for(_unsigned(part)) for part in blocks], id=next(ids), created_at=0.0)  # type: ignore[arg-type]
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the parts of an item as the view shows it. A changed call gets the signature for calls that another made."""

@@ -9,19 +9,18 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part, Text
 from session.providers.additions import PREAMBLE
 from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import object_at, objects_at, text_at
 
-from ..integrations.content_parts import blocks_of, visible_content
+from ..integrations.content_parts import blocks_of, visible_blocks
 from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json
-from .wire_format import Json, MessageFormat
+from .wire_format import ROLES, Json, MessageFormat
 
 _MORE = "additional_kwargs"
 _CALL = "tool_call"
-_ROLES: dict[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
 def _text_block(text: str) -> Json:
@@ -56,11 +55,9 @@ class LlamaIndexAdapter(BlockAdapter):
             return [BlockRun("result", tuple(range(len(self.blocks(message)))))]
         return super().runs(message)
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
-        all_blocks = self.blocks(message)
-        blocks = [all_blocks[index] for index in run.indices]
-        match run.kind:
+        match kind:
             case "call":
                 (call,) = blocks
                 name, arguments = text_at(call, "tool_name") or "tool", arguments_json(call.get("tool_kwargs"))
@@ -71,7 +68,7 @@ class LlamaIndexAdapter(BlockAdapter):
                 return FunctionCallOutput(text_at(more, "name"), parts, text_at(more, "tool_call_id"), id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(block, "content") for block in blocks), id=next(ids), created_at=0.0)
-        return Message(_ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the blocks of an item as the view shows it."""
@@ -79,8 +76,7 @@ class LlamaIndexAdapter(BlockAdapter):
             is_text = isinstance(blocks[0].get("tool_kwargs"), str)
             return [{**blocks[0], "tool_kwargs": form.arguments if is_text else json.loads(form.arguments)}]
         if isinstance(item, Message | FunctionCallOutput) and isinstance(form, Message | FunctionCallOutput):
-            visible = blocks_of(visible_content(blocks, item, form, _text_block))
-            return [_text_block(block) if isinstance(block, str) else block for block in visible]
+            return visible_blocks(blocks, item, form, _text_block)
         return []
 
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:

@@ -6,17 +6,16 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, Role
+from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.providers.additions import PREAMBLE
 from session.transcripts.values import text_at
 
 from ..integrations.content_parts import blocks_of, part_for, visible_content
 from ..integrations.message_adapter import MessageAdapter
 from .chat_recall import ChatJoinedAnswer
-from .wire_format import Json, RequestConversation, WireFormat, objects, tokens_in, tools_and_options
+from .wire_format import ROLES, Json, RequestConversation, WireFormat, objects, tokens_in, tools_and_options
 
 PATH = "/v1/chat/completions"
-_ROLES: Mapping[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
 
 
 def openai_error(status: int, message: str) -> Json:
@@ -44,7 +43,7 @@ class ChatAdapter(MessageAdapter[Json]):
         calls: list[Item] = [_call(call, ids) for call in _calls(message)]
         if calls and not any(getattr(part, "text", "x") for part in parts):
             return calls
-        return [Message(_ROLES.get(text_at(message, "role"), "user"), parts, id=next(ids), created_at=0.0), *calls]
+        return [Message(ROLES.get(text_at(message, "role"), "user"), parts, id=next(ids), created_at=0.0), *calls]
 
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
         """Return a copy that shows the visible items, or None if nothing is left."""

@@ -9,14 +9,14 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning, Role
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part
 from session.providers.additions import PREAMBLE
 from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import object_at, text_at
 
-from ..integrations.content_parts import blocks_of, visible_content
-from .block_adapter import BlockAdapter, BlockRun, Kind, arguments_json, plain_json, plain_part
+from ..integrations.content_parts import blocks_of, visible_blocks, with_text_blocks
+from .block_adapter import BlockAdapter, Kind, arguments_json, plain_json, plain_part, role_of
 from .wire_format import Json, MessageFormat
 
 _OPTIONS = "providerOptions", "experimental_providerMetadata"
@@ -37,7 +37,7 @@ class VercelAdapter(BlockAdapter):
 
     def blocks(self, message: Json) -> list[Any]:
         """Return the parts of a message. A text is a part, too."""
-        return [_text_block(block) if isinstance(block, str) else block for block in blocks_of(message.get("content"))]
+        return with_text_blocks(message.get("content"), _text_block)
 
     def kind(self, block: Any, message: Json) -> Kind:
         """Return the kind of a part, which only the right role can send."""
@@ -48,11 +48,9 @@ class VercelAdapter(BlockAdapter):
             return "thinking"
         return "result" if role == "tool" and kind == "tool-result" else "text"
 
-    def item(self, run: BlockRun, message: Json, ids: Iterator[str]) -> Item:
+    def item(self, kind: Kind, blocks: list[Any], message: Json, ids: Iterator[str]) -> Item:
         """Return the item of a message's run."""
-        all_blocks = self.blocks(message)
-        blocks = [all_blocks[index] for index in run.indices]
-        match run.kind:
+        match kind:
             case "call":
                 (call,) = blocks
                 arguments = arguments_json(call.get(_input(call)))
@@ -61,24 +59,22 @@ class VercelAdapter(BlockAdapter):
                 )
             case "result":
                 (result,) = blocks
-                kind = text_at(object_at(result, "output"), "type")
-                is_error = result.get("isError") is True or kind.startswith("error") or kind == _DENIED
+                form = text_at(object_at(result, "output"), "type")
+                is_error = result.get("isError") is True or form.startswith("error") or form == _DENIED
                 parts, call_id = [_part(part) for part in _output(result)], text_at(result, "toolCallId")
                 return FunctionCallOutput(text_at(result, "toolName"), parts, call_id, is_error=is_error, id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(block, "text") for block in blocks), id=next(ids), created_at=0.0)
-        return Message(_role(message), [_part(_without_options(block)) for block in blocks], id=next(ids), created_at=0.0)
+        return Message(role_of(message), [_part(_without_options(block)) for block in blocks], id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the parts of an item as the view shows it."""
         if isinstance(form, FunctionCall):
             return [{**blocks[0], _input(blocks[0]): json.loads(form.arguments)}]
         if isinstance(form, FunctionCallOutput) and isinstance(item, FunctionCallOutput):
-            visible = visible_content(_output(blocks[0]), item, form, _text_block)
-            return [_with_output(blocks[0], visible)]
+            return [_with_output(blocks[0], visible_blocks(_output(blocks[0]), item, form, _text_block))]
         if isinstance(form, Message) and isinstance(item, Message):
-            visible = blocks_of(visible_content(blocks, item, form, _text_block))
-            return [_text_block(block) if isinstance(block, str) else block for block in visible]
+            return visible_blocks(blocks, item, form, _text_block)
         return []
 
     def user_message(self, text: str) -> Json:
@@ -100,11 +96,6 @@ class VercelFormat(MessageFormat):
     """Messages of `generateText` and `streamText`."""
 
     adapter: ClassVar[VercelAdapter] = VercelAdapter()
-
-
-def _role(message: Json) -> Role:
-    roles: dict[str, Role] = {"assistant": "assistant", "system": "system"}
-    return roles.get(text_at(message, "role"), "user")
 
 
 def _text_block(text: str) -> Json:
@@ -133,8 +124,7 @@ def _as_text(value: object) -> str:
     return value if isinstance(value, str) else plain_json(value)
 
 
-def _with_output(result: Json, visible: str | Sequence[Any]) -> Json:
-    blocks = [_text_block(block) if isinstance(block, str) else block for block in blocks_of(visible)]
+def _with_output(result: Json, blocks: Sequence[Any]) -> Json:
     text = "\n".join(block["text"] for block in blocks if text_at(block, "type") == "text")
     if "output" not in result:
         return {**result, "result": text}

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from session.items import Role
+
 from ..counting.overhead import COUNTED_OPTIONS
 from ..integrations.message_adapter import MessageAdapter
 
@@ -37,6 +39,10 @@ class RequestConversation:
     options: Json
     output_tokens: int | None
     recall_tool: Json | None = None
+
+
+ROLES: Mapping[str, Role] = {"system": "system", "developer": "developer", "assistant": "assistant"}
+"""By the name of a role in OpenAI's style: the role of its messages. Any other is the user's."""
 
 
 class MessageFormat(ABC):

@@ -20,6 +20,16 @@ def blocks_of(content: object) -> list[Any]:
     return list(content) if isinstance(content, list | tuple) else [] if content is None else [content]
 
 
+def with_text_blocks(content: object, text_block: Callable[[str], Any]) -> list[Any]:
+    """Return the blocks of a content, with a block of text in the place of each text.
+
+    Args:
+        content: A text, or a list of texts and blocks.
+        text_block: Makes a block from a text.
+    """
+    return [text_block(block) if isinstance(block, str) else block for block in blocks_of(content)]
+
+
 def part_for(block: object) -> Part:
     """Return the part that a block counts as: a text, an image or a document. Any other block becomes its JSON text."""
     pieces = piece_of(_as_json(block), [])
@@ -64,6 +74,13 @@ def visible_content(
     if isinstance(content, str) or is_new_text:
         return "\n".join(part.text for part in visible_parts if isinstance(part, Text))
     return blocks
+
+
+def visible_blocks(
+    content: object, item: Message | FunctionCallOutput, visible: Message | FunctionCallOutput, text_block: Callable[[str], Any]
+) -> list[Any]:
+    """Return the content of a message whose item a view has shortened, as blocks. Arguments as of `visible_content`."""
+    return with_text_blocks(visible_content(content, item, visible, text_block), text_block)
 
 
 def _visible_blocks(
