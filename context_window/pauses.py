@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from decimal import Decimal
 
 FIVE_MINUTES, HOUR = 300, 3_600
-"""Seconds for which the provider's cache remembers what was written to it."""
+"""Seconds for which a written prefix stays in the provider's cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching."""
 
 
 class ColdCache(NamedTuple):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Sequence
 from datetime import tzinfo
-from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -185,10 +184,10 @@ def _show_sums(
     from ..spend import SpendRow, leading, spend_by
     from ..spend.limits import stated_limits
     from ..spend.pace import block_paces
-    from ..spend.tables import BLOCK, price_notes
+    from ..spend.tables import BLOCK, added, price_notes
 
     rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
-    total = reduce(SpendRow.plus, rows, SpendRow("total"))
+    total = added("total", rows)
     rows = leading(rows, top)
     within = None if window is None else within_window(window, grouping, requests, rows, zone)
     paces = list(block_paces(requests, time.time())) if grouping == BLOCK else []

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, tzinfo
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
+from session.items import FunctionCall, Item, Message, MessageCategory
 from session.redaction import redacted
 from session.session import Session
 
-from ..decision.plan import describe
 from ..decision.tool_rules import subject_of
-from ..timeline.reasons import command_name, command_of
+from ..timeline.reasons import command_name, command_of, shortened, subjects_of
 
-TITLE_LENGTH = 60
-"""Characters of a title."""
 MARKS = ("/", "<")
 """What begins a message that a command of the tool has written."""
 LOOKED_AT = 2_000
@@ -59,23 +56,16 @@ def title_of(session: Session) -> str:
     ]
     own = next((text for text in written if text and not text.startswith(MARKS)), "")
     text = given if isinstance(given, str) and given.strip() else own
-    words = " ".join(redacted(text[:LOOKED_AT]).split())
-    return words if len(words) <= TITLE_LENGTH else f"{words[: TITLE_LENGTH - 1]}…"
+    return shortened(" ".join(redacted(text[:LOOKED_AT]).split()))
 
 
-def item_names(items: Sequence[Item]) -> Iterator[str]:
-    """Yield a name for each item, such as `Read output: plan.py` or `Bash call: git diff`. It names files and commands."""
-    subjects: dict[str, str] = {}
-    for item in items:
-        if isinstance(item, FunctionCall):
-            subjects[item.call_id] = _subject(item)
-        subject = subjects.get(item.call_id, "") if isinstance(item, FunctionCall | FunctionCallOutput) else ""
-        yield f"{describe(item)}: {subject}" if subject else describe(item)
+def item_names(items: Sequence[Item]) -> list[str]:
+    """Return a name for each item, such as `Read output: plan.py` or `Bash call: git diff`. It names files and commands."""
+    return subjects_of(items, subject_of=_subject)
 
 
 def _subject(call: FunctionCall) -> str:
     command = command_of(call)
     if command is not None:
         return command_name(command)
-    name = redacted(last_part(subject_of(call) or ""))
-    return name if len(name) <= TITLE_LENGTH else f"{name[: TITLE_LENGTH - 1]}…"
+    return shortened(redacted(last_part(subject_of(call) or "")))

@@ -60,7 +60,7 @@ def session_page(
     points = timeline.points
     breaks = [(point, marker) for point in points for marker in point.markers if marker.kind is MarkerKind.CACHE_BREAK]
     breaks.sort(key=lambda pair: (-(pair[1].cost or 0), -pair[1].tokens))
-    names = list(item_names(items))
+    names = item_names(items)
     added = sorted((point for point in points if point.added_tokens), key=lambda point: -point.added_tokens)
     body = filled(
         "session.html",

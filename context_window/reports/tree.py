@@ -11,7 +11,7 @@ from typing import NamedTuple
 from session.transcripts.reported_requests import Request
 
 from ..spend.reasons import UNEXPLAINED, ReasonRow, reasons_by
-from ..spend.tables import UNKNOWN, SpendRow, sum_of
+from ..spend.tables import UNKNOWN, SpendRow, added, sum_of
 from .names import session_name
 
 ID_LENGTH = 13
@@ -111,7 +111,7 @@ def session_tree(
         return branches
     rest = branches[PROJECTS_MAX:]
     rows = [row for branch in rest for row in branch.sessions]
-    sums = _sum(f"({len(rest):,} other projects)", [branch.sums for branch in rest])
+    sums = added(f"({len(rest):,} other projects)", [branch.sums for branch in rest])
     return [*branches[:PROJECTS_MAX], Branch(sums.name, sums, sum(branch.count for branch in rest), _leading(rows, sums))]
 
 
@@ -139,12 +139,5 @@ def _leading(rows: Sequence[SessionRow], sums: SpendRow) -> list[SessionRow]:
     if len(rows) <= SESSIONS_MAX:
         return rows
     rest = [row.sums for row in rows[SESSIONS_MAX:]]
-    others = _sum(f"(other sessions of {sums.name})", rest)
+    others = added(f"(other sessions of {sums.name})", rest)
     return [*rows[:SESSIONS_MAX], SessionRow(None, others.name, others)]
-
-
-def _sum(name: str, rows: Sequence[SpendRow]) -> SpendRow:
-    total = SpendRow(name)
-    for row in rows:
-        total = total.plus(row)
-    return total

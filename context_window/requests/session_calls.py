@@ -28,6 +28,7 @@ from .provider_check import PendingCall, question_about
 if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
 
+    from ..timeline.build import RequestEvent
     from ..timeline.contents import WindowContents
     from ..timeline.matches import LogReports
     from ..timeline.points import Timeline
@@ -131,49 +132,39 @@ class SessionCalls:
 
     def timeline(self, session: Session, reports: LogReports) -> Timeline:
         """Return the window of an untrimmed session at each of its requests. Its last point has the figures of `usage_report`."""
-        from ..timeline.build import timeline_of
-
-        walk, settings = self._walk(session)
-        return timeline_of(session, walk, reports, settings.budget)
+        return self._timed(session, reports)[2]
 
     def why(self, session: Session, reports: LogReports) -> Why:
         """Return the reasons for the cost of a session's requests, and what views of it would have cost."""
-        from ..timeline.build import events_of, timeline_of
         from ..timeline.savings import ViewWalk, savings_of
         from ..timeline.why import why_of
 
-        walk, settings = self._walk(session)
-        views = ViewWalk()
+        walk, events, timeline = self._timed(session, reports)
+        settings, views = self._active.current, ViewWalk()
         self._sessions.walk(session, settings, views.on_request, trims=True)
-        events = list(events_of(session, walk, reports))
-        savings = savings_of(events, walk.states, views, settings.budget.tokens)
-        return why_of(session, timeline_of(session, walk, reports, settings.budget), walk, events, savings)
+        return why_of(session, timeline, walk, events, savings_of(events, walk.states, views, settings.budget.tokens))
 
     def made_up(self, session: Session, reports: LogReports) -> list[tuple[Request, Request]]:
         """Return each reported request of a session, and the same with what its prompt was made of."""
-        from ..timeline.build import events_of, timeline_of
         from ..timeline.makeup import made_up
 
-        walk, settings = self._walk(session)
-        events = list(events_of(session, walk, reports))
-        return list(made_up(session, walk, events, timeline_of(session, walk, reports, settings.budget)))
+        return list(made_up(session, *self._timed(session, reports)))
 
     def contents(self, session: Session, reports: LogReports) -> WindowContents:
         """Return the items in the window of an untrimmed session at each of its requests, with its timeline."""
-        from ..timeline.build import events_of, timeline_of
         from ..timeline.contents import contents_of
 
-        walk, settings = self._walk(session)
-        events = list(events_of(session, walk, reports))
-        return contents_of(session, timeline_of(session, walk, reports, settings.budget), walk, events)
+        return contents_of(session, *self._timed(session, reports))
 
-    def _walk(self, session: Session) -> tuple[WindowWalk, Settings]:
-        """Return the walk over an untrimmed session, at its end, and the settings that it was counted under."""
+    def _timed(self, session: Session, reports: LogReports) -> tuple[WindowWalk, list[RequestEvent], Timeline]:
+        """Return the walk over an untrimmed session, at its end, its requests, and its timeline."""
+        from ..timeline.build import events_of, timeline_of
         from ..timeline.walk import WindowWalk
 
         walk, settings = WindowWalk(), self._active.current
         walk.end(self._sessions.walk(session, settings, walk.on_request).decided)
-        return walk, settings
+        events = list(events_of(session, walk, reports))
+        return walk, events, timeline_of(session, walk, reports, settings.budget)
 
     def _analyze(self, session: Session) -> tuple[SessionStats, Settings, UsageFigures]:
         state = self._sessions.state(session)

@@ -16,12 +16,11 @@ from decimal import Decimal
 
 from session.transcripts.reported_requests import Request
 
+from ..pauses import FIVE_MINUTES, HOUR
 from .money import rates_of
 
 LEAST = 1024
 """Tokens: the smallest prefix that the large providers cache."""
-LIFETIME, LONG_LIFETIME = 300, 3600
-"""Seconds for which a written prefix stays in the cache: https://platform.claude.com/docs/en/build-with-claude/prompt-caching."""
 SMALLER = 0.67
 """A prompt of at most this part of the one before follows a compaction."""
 PROVIDER, NOT_YET = "the provider's cache missed", "requests at the same time"
@@ -61,7 +60,7 @@ def pause_between(before: Request, request: Request) -> float:
 
 def is_outlived(before: Request, request: Request) -> bool:
     """True if the cache had forgotten a request when the next one came."""
-    return pause_between(before, request) > (LONG_LIFETIME if before.cache_write_1h else LIFETIME)
+    return pause_between(before, request) > (HOUR if before.cache_write_1h else FIVE_MINUTES)
 
 
 def cause_of(before: Request, request: Request, between: Between) -> str:

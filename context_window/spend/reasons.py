@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from session.transcripts.reported_requests import Request
 
 from .money import SEARCHES, cost_of, rates_of
+from .tables import others
 
 READ, READ_AGAIN, SHELL, MCP, SKILL, OTHER = "files read", "files read again", "shell commands", "MCP tools", "skills", "other tools"
 MESSAGES, REASONING, SUMMARIES, CONTEXT, INSTRUCTIONS = (
@@ -143,9 +144,8 @@ def leading_reasons(rows: Sequence[ReasonRow], top: int | None) -> list[ReasonRo
     if top is None or len(rows) <= top:
         return list(rows)
     rest = rows[top:]
-    name = "(1 other)" if len(rest) == 1 else f"({len(rest):,} others)"
     cost, share = sum((row.cost for row in rest), Decimal(0)), sum(row.share for row in rest)
-    return [*rows[:top], ReasonRow(name, max(row.requests for row in rest), cost, share)]
+    return [*rows[:top], ReasonRow(others(len(rest)), max(row.requests for row in rest), cost, share)]
 
 
 def _name(grouping: str, charge: Charge) -> str:

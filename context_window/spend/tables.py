@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta, tzinfo
 from decimal import Decimal
 from fnmatch import fnmatchcase
+from functools import reduce
 from typing import Any
 
 from session.transcripts.reported_requests import Request
@@ -246,11 +247,18 @@ def _named(counts: Counter[str]) -> str:
     return ", ".join(names[:NAMED]) + (f" and {rest} more" if rest > 0 else "")
 
 
+def added(name: str, rows: Iterable[SpendRow]) -> SpendRow:
+    """Return the sum of rows under a name."""
+    return reduce(SpendRow.plus, rows, SpendRow(name))
+
+
 def leading(rows: Sequence[SpendRow], top: int | None) -> list[SpendRow]:
     """Return the first `top` rows, and one that sums up the rest."""
     if top is None or len(rows) <= top:
         return list(rows)
-    rest = SpendRow("(1 other)" if len(rows) - top == 1 else f"({len(rows) - top:,} others)")
-    for row in rows[top:]:
-        rest = rest.plus(row)
-    return [*rows[:top], rest]
+    return [*rows[:top], added(others(len(rows) - top), rows[top:])]
+
+
+def others(count: int) -> str:
+    """Return the name of a row that sums up others."""
+    return "(1 other)" if count == 1 else f"({count:,} others)"

@@ -49,14 +49,14 @@ class WindowContents:
         return [(end - start, self.items[position]) for (position, _), (start, end) in zip(found, pairwise(ends), strict=True)]
 
 
-def contents_of(session: Session, timeline: Timeline, walk: WindowWalk, events: Sequence[RequestEvent]) -> WindowContents:
+def contents_of(session: Session, walk: WindowWalk, events: Sequence[RequestEvent], timeline: Timeline) -> WindowContents:
     """Return the items in the window at each request.
 
     Args:
         session: The session.
-        timeline: Its timeline.
         walk: The walk over it, at its end.
         events: Its requests.
+        timeline: Its timeline.
     """
     assert walk.final is not None
     lifetimes, _ = lifetimes_of(walk, events)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
@@ -20,6 +20,8 @@ LOOKED_AT = 2_000
 """Characters of a command that are looked at, and of an output to which a commit or a pull request gives its name."""
 SUBJECT = 300
 """Characters of what an item is about that are kept."""
+NAME_LENGTH = 60
+"""Characters of a name that are kept: of a skill, a commit, a title."""
 SKILL_TOOL = "skill"
 MCP_PREFIX = "mcp__"
 SHELLS = frozenset(("bash", "sh", "zsh", "dash"))
@@ -91,7 +93,7 @@ def _of_call(call: FunctionCall, files: set[str]) -> Reason:
     arguments = object_of(call.arguments) or {}
     if call.name.lower() == SKILL_TOOL:
         name = next((value for key in ("skill", "command", "name") if isinstance(value := arguments.get(key), str)), "")
-        return Reason(SKILL_KIND, call.name, _shortened(name.split()[0].lstrip("/")) if name.split() else NO_NAME)
+        return Reason(SKILL_KIND, call.name, shortened(name.split()[0].lstrip("/")) if name.split() else NO_NAME)
     command = command_of(call)
     if command is not None:
         return Reason(SHELL, call.name, command_name(command))
@@ -147,19 +149,27 @@ def _program(words: list[str]) -> str:
     return f"{program} {subcommand}" if subcommand else program
 
 
-def subjects_of(items: Sequence[Item], *, with_words: bool = False) -> list[str]:
-    """Return what each item is, and the file or the command that it is about.
+def _file_or_command(call: FunctionCall) -> str:
+    access = file_access(call.name, call.arguments)
+    return ((access.path if access else None) or edited_path(call) or command_of(call) or "")[:SUBJECT]
+
+
+def subjects_of(
+    items: Sequence[Item], *, with_words: bool = False, subject_of: Callable[[FunctionCall], str] = _file_or_command
+) -> list[str]:
+    """Return what each item is, and what it is about, in one line.
 
     Args:
         items: The items.
         with_words: True to add the first words of messages.
+        subject_of: Returns what a call and its output are about. Default: the file or the command.
     """
     of_calls: dict[str, str] = {}
     subjects = []
     for item in items:
         subject = ""
         if isinstance(item, FunctionCall):
-            subject = of_calls[item.call_id] = _subject(item)
+            subject = of_calls[item.call_id] = subject_of(item)
         elif isinstance(item, FunctionCallOutput):
             subject = of_calls.get(item.call_id, "")
         elif isinstance(item, Message) and with_words:
@@ -167,11 +177,6 @@ def subjects_of(items: Sequence[Item], *, with_words: bool = False) -> list[str]
         words = " ".join(subject.split())
         subjects.append(f"{describe(item)}: {words}" if words else describe(item))
     return subjects
-
-
-def _subject(call: FunctionCall) -> str:
-    access = file_access(call.name, call.arguments)
-    return ((access.path if access else None) or edited_path(call) or command_of(call) or "")[:SUBJECT]
 
 
 def commits_of(items: Sequence[Item]) -> list[tuple[str, str]]:
@@ -203,8 +208,9 @@ def _made(items: Sequence[Item]) -> Iterator[tuple[int, str, str]]:
             pull = _PULL_REQUEST.search(text) if _MAKES_PULL_REQUEST.search(command) else None
             named = f"{commit[-1][1][:10]} {commit[-1][2]}".strip() if commit else ""
             if named or pull:
-                yield position, _shortened(named), pull[0] if pull else ""
+                yield position, shortened(named), pull[0] if pull else ""
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:59]}…"
+def shortened(name: str) -> str:
+    """Return a name of at most `NAME_LENGTH` characters."""
+    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from session.transcripts.reported_requests import Request
 
 from ..spend.ledger import Ledger
-from ..spend.tables import UNKNOWN, SpendRow, local_day, sum_of
+from ..spend.tables import UNKNOWN, SpendRow, added, local_day, sum_of
 
 
 class EntryKey(NamedTuple):
@@ -58,10 +58,7 @@ class Entry:
 
     def spent(self, since: date | None = None) -> SpendRow:
         """Return its sums, from a day on or of all days."""
-        total = SpendRow(self.key.session)
-        for day, row in self.days:
-            total = total.plus(row) if since is None or (day is not None and day >= since) else total
-        return total
+        return added(self.key.session, (row for day, row in self.days if since is None or (day is not None and day >= since)))
 
 
 class Entries:

@@ -15,7 +15,7 @@ from ..display.lines import Span, width_of
 from ..display.spend import money
 from ..display.timeline import SIGNS, cents
 from ..models import describe_model
-from ..spend.tables import SpendRow
+from ..spend.tables import added
 from ..timeline.points import Marker, MarkerKind, Point
 from .conversations import Conversation, Opened
 from .entries import Entry, EntryKey
@@ -143,7 +143,8 @@ def projects_page(entries: Iterable[Entry], now: datetime) -> Page:
 
 
 def _project(name: str, entries: Sequence[Entry], now: datetime) -> Row:
-    today, week, total = (_sum(entry.spent(since) for entry in entries) for since in (now.date(), now.date() - timedelta(WEEK - 1), None))
+    starts = now.date(), now.date() - timedelta(WEEK - 1), None
+    today, week, total = (added("", (entry.spent(since) for entry in entries)) for since in starts)
     latest = max(entries, key=lambda entry: entry.time or 0.0)
     costs = [Span(money(row) if row.requests else "", QUIET if row is not total else "") for row in (today, week, total)]
     cells = Span(name), *costs, Span(f"{total.requests:,}"), Span(moment(latest.time, now), QUIET)
@@ -329,13 +330,6 @@ def _fill(used: int, window: int | None) -> str:
 
 def _percent(part: int, whole: int) -> str:
     return f"{100 * part / whole:.0f}%" if whole else ""
-
-
-def _sum(rows: Iterable[SpendRow]) -> SpendRow:
-    total = SpendRow("")
-    for row in rows:
-        total = total.plus(row)
-    return total
 
 
 def moment(time: float | None, now: datetime) -> str:

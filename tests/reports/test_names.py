@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.reports.names import TITLE_LENGTH, item_names, last_part, session_name, title_of
+from context_window.reports.names import item_names, last_part, session_name, title_of
+from context_window.timeline.reasons import NAME_LENGTH
 from session import Session
 
 NOON = datetime(2026, 3, 25, 12, tzinfo=UTC).timestamp()
@@ -37,7 +38,7 @@ def test_a_title_is_the_tools_own_or_the_first_words_of_the_user() -> None:
     title = title_of(session)
     assert title.startswith("Fix the build with sk-a")
     assert KEY not in title
-    assert len(title) == TITLE_LENGTH
+    assert len(title) == NAME_LENGTH
     session.metadata["title"] = "Builds"
     assert title_of(session) == "Builds"
 
