@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
 
     from ..spend import Ledger, SpendCache
-    from ..spend.rows import Reader
 
 
 def read_logs(
@@ -59,35 +58,15 @@ def read_logs(
         if cache is not None and forget:
             complain(f"forgotten: {cache.forget():,} logs that no longer exist")
         progress = partial(progress_bar, "explaining logs" if is_explained else "reading logs")
-        ledger = read_ledger(
-            logs,
-            progress,
-            scheduler=scheduler,
-            cache=cache,
-            reader=_reader(is_explained=is_explained),
-            is_explained=is_explained,
-            keep=not paths,
-        )
+        explain = explained if is_explained else None
+        ledger = read_ledger(logs, progress, scheduler=scheduler, cache=cache, explain=explain, keep=not paths)
     if cache is not None and cache.problem:
         complain(cache.problem)
     return ledger
 
 
-def _reader(*, is_explained: bool) -> Reader:
-    from ..spend.rows import read_rows
-
-    return read_explained if is_explained else read_rows
-
-
-def read_explained(name: str, on_read: Callable[[int], object] | None) -> bytes:
-    """Read a log and return its rows as bytes, with what each prompt was made of. Runs in workers."""
-    from ..spend.rows import read_rows
-
-    return read_rows(name, on_read, explained)
-
-
 def explained(path: str | os.PathLike[str], requests: tuple[Request, ...]) -> tuple[Request, ...]:
-    """Return the requests of a log with what their prompts were made of, as far as its sessions can be read."""
+    """Return the requests of a log with what their prompts were made of, as far as its sessions can be read. Runs in workers."""
     from session.errors import SessionError
     from session.transcripts import read_account
 
@@ -134,5 +113,5 @@ def _read_standard_input(paths: Sequence[str], *, is_explained: bool) -> Ledger:
         path = Path(folder, "-.jsonl")
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        ledger = read_ledger([path], reader=_reader(is_explained=is_explained), is_explained=is_explained)
+        ledger = read_ledger([path], explain=explained if is_explained else None)
     return replace(ledger, faults=tuple(replace(fault, path="-") for fault in ledger.faults))

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 
 from session.plan_limits import PlanLimits
@@ -14,7 +15,7 @@ from session.transcripts.reported_requests import Request
 from .cache import SpendCache
 from .lineage import makers_of
 from .log_files import LogFile, log_files
-from .rows import LogRows, Reader, decode, read_rows
+from .rows import Explain, LogRows, decode, read_rows
 from .schedulers import Advance, Scheduler, read_here
 
 Progress = Callable[[int], AbstractContextManager[Advance]]
@@ -71,8 +72,7 @@ def read_ledger(
     *,
     scheduler: Scheduler = read_here,
     cache: SpendCache | None = None,
-    reader: Reader = read_rows,
-    is_explained: bool = False,
+    explain: Explain | None = None,
     keep: bool = False,
 ) -> Ledger:
     """Return the requests of these logs. Neither their order nor the scheduler nor the cache changes the result.
@@ -82,11 +82,11 @@ def read_ledger(
         progress: Shows how much has been read. Logs in the cache are not read.
         scheduler: `read_here` reads in this process, `read_on_all_cores` in several.
         cache: Results of earlier runs. Default: every log is read.
-        reader: Reads one log. Default: what it reports, without what prompts were made of.
+        explain: Adds their makeup to the requests of a log; results of earlier runs without it do not count. Default: nobody asked.
         keep: True if these are all logs of the tools, so that those that no longer exist count by what earlier runs have read. Of such a
             log only requests with ids count, since it may have been moved.
-        is_explained: True if the reader adds that, and results of earlier runs without it do not count.
     """
+    reader = read_rows if explain is None else partial(read_rows, explain=explain)
     entries = _Entries()
     unread: list[LogFile] = []
     deleted = dict(cache.deleted()) if cache and keep else {}
@@ -95,7 +95,7 @@ def read_ledger(
             entries.add(log, _of_deleted(deleted[log.name]))
             continue
         entry = cache.get(log, keep=keep) if cache else None
-        if entry is None or (is_explained and not entry.is_explained):
+        if entry is None or (explain is not None and not entry.is_explained):
             unread.append(log)
         else:
             entries.add(log, entry)

@@ -22,7 +22,7 @@ import click
 from context_window import pages, reports
 from context_window.cli.options import CommandOptions
 from context_window.cli.spend import GROUPINGS, REASONS
-from context_window.cli.spend_reading import read_explained
+from context_window.cli.spend_reading import explained
 from context_window.cli.spend_tables import csv_of
 from context_window.cli.spend_within import dicts
 from context_window.cli.timeline import read_timeline
@@ -90,7 +90,7 @@ def check_outputs(_: Seed, raw: bytes, number: int) -> str:
     try:
         match number % 4:
             case 0:
-                requests = read_ledger([path], reader=read_explained).requests
+                requests = read_ledger([path], explain=explained).requests
                 for grouping in GROUPINGS:
                     rows = spend_by(grouping, requests, zone=UTC)
                     check_csv(csv_of(dicts(rows, None), ("name",)), len(rows))

@@ -22,12 +22,12 @@ from tests.spend.logs import answer, write, write_folder
 from tests.spend.test_spend import REQUESTS
 
 
-def in_processes(processes: int, size: int) -> Scheduler:
-    """A scheduler with this many processes and this many logs in a batch."""
+def in_processes(processes: int, size: int, own: Reader | None = None) -> Scheduler:
+    """A scheduler with this many processes, this many logs in a batch, and perhaps a reader of its own."""
 
     def read(logs: Sequence[LogFile], advance: Advance, reader: Reader) -> Iterator[tuple[LogFile, bytes]]:
         parts = [logs[start : start + size] for start in range(0, len(logs), size)]
-        return read_in_processes(parts, advance, reader, processes)
+        return read_in_processes(parts, advance, own or reader, processes)
 
     return read
 
@@ -95,7 +95,7 @@ def test_a_log_that_kills_its_process_is_a_fault(tmp_path: Path, monkeypatch: py
     paths = write_folder(tmp_path, 3)
     with monkeypatch.context() as patch:
         patch.setattr(schedulers, "read_batch", die_of_a_batch)
-        ledger = read_ledger(paths, scheduler=in_processes(1, 3), reader=die_of_the_second)
+        ledger = read_ledger(paths, scheduler=in_processes(1, 3, die_of_the_second))
     assert [(fault.path, fault.problem) for fault in ledger.faults if "line" not in fault.problem] == [(str(paths[1]), schedulers.DIED)]
     others = read_ledger([paths[0], *paths[2:]])
     assert (ledger.requests, ledger.logs) == (others.requests, 2)

@@ -13,10 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindowManager
-from context_window.cli.spend_reading import read_explained
+from context_window.cli.spend_reading import explained
 from context_window.spend import REASON_GROUPINGS, SpendCache, cache_file, charges_of, cost_of, read_ledger, reasons_by, spend_by
 from context_window.spend.reasons import LOST, MCP, OUTSIDE, READ, READ_AGAIN, SHELL, SKILL, UNEXPLAINED
-from context_window.spend.rows import LogRows, decode, encode
+from context_window.spend.rows import LogRows, decode, encode, read_rows
 from context_window.spend.tables import sum_of
 from context_window.timeline.makeup import _Amounts
 from context_window.timeline.reasons import Reason, command_name, commits_of, reasons_of
@@ -66,7 +66,7 @@ def test_reasons_add_up_to_what_spend_says(tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("logs")
     log_of(turns).write(folder, "a.jsonl")
     log_of(turns[:forked]).write(folder, "b.jsonl")
-    requests = read_ledger(folder.glob("*.jsonl"), reader=read_explained, is_explained=True).requests
+    requests = read_ledger(folder.glob("*.jsonl"), explain=explained).requests
     total = sum_of("total", requests)
     assert total == sum_of("total", read_ledger(folder.glob("*.jsonl")).requests)
     for grouping in REASON_GROUPINGS:
@@ -212,7 +212,7 @@ def test_the_rows_hold_names_and_no_content(tmp_path: Path) -> None:
     log.answer("m9", dangerous, usage={"input_tokens": 9, "output_tokens": 1})
     log.user([result("c9", "a secret output")])
     log.answer("m10", text("A secret."), usage={"input_tokens": 9_000, "output_tokens": 1})
-    rows = read_explained(str(log.write(tmp_path)), None)
+    rows = read_rows(str(log.write(tmp_path)), explain=explained)
     rows = rows if rows.startswith(b"{") else zlib.decompress(rows)
     assert b"curl" in rows
     assert b"git diff" in rows
@@ -247,9 +247,9 @@ class TestCommand:
     def test_a_log_that_was_only_summed_up_is_read_again(self, path: Path) -> None:
         with SpendCache(cache_file()) as cache:
             assert read_ledger([path], cache=cache).requests[0].makeup is None
-            explained = read_ledger([path], cache=cache, reader=read_explained, is_explained=True)
-            assert explained.requests[0].makeup is not None
-            assert read_ledger([path], cache=cache, reader=read_explained, is_explained=True) == explained
+            ledger = read_ledger([path], cache=cache, explain=explained)
+            assert ledger.requests[0].makeup is not None
+            assert read_ledger([path], cache=cache, explain=explained) == ledger
 
     def test_what_makes_no_sense_is_refused(self, shell: Shell, path: Path) -> None:
         for options in (("--what-if", "auto"), ("--sort", "total")):
