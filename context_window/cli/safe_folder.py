@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from .output import BadInputError
+from .safe_write import explained_errors
 
 INDEX, PAGES = "index.html", "sessions"
 """All that a folder of ours has: a page, and a folder of pages."""
@@ -36,7 +37,7 @@ class FolderTarget:
         self.label = name
         self._path = Path(os.path.realpath(name))
         self._force = force
-        with self._explained_errors():
+        with explained_errors(self.label):
             self._check()
 
     @contextmanager
@@ -46,11 +47,11 @@ class FolderTarget:
         Raises:
             BadInputError: The folder cannot be written, or was filled by another program in the meantime.
         """
-        with self._explained_errors():
+        with explained_errors(self.label):
             temporary = Path(tempfile.mkdtemp(".tmp", ".context-window-", self._path.parent))  # for its owner alone
         old = temporary / "old"
         try:
-            with self._explained_errors():
+            with explained_errors(self.label):
                 folder = temporary / "new"
                 folder.mkdir(mode=0o700)
                 yield folder
@@ -85,13 +86,6 @@ class FolderTarget:
         names: Iterable[Path] = [*self._path.iterdir(), *(pages.iterdir() if is_ours else ())]
         ours = {self._path / INDEX, *((pages,) if is_ours else ())}
         return next((path.name for path in names if path not in ours and not (path.parent == pages and path.suffix == SUFFIX)), None)
-
-    @contextmanager
-    def _explained_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise BadInputError(f"{self.label} cannot be written: {error.strerror or error}") from None
 
 
 def write_page(path: Path, content: bytes) -> None:

@@ -43,7 +43,7 @@ class Target:
         self._path = Path(os.path.realpath(name))
         self._force = force
         if self.name != STDOUT:
-            with self._explained_errors():
+            with explained_errors(self.name):
                 self._check(sources)
 
     def write(self, content: bytes) -> None:
@@ -55,7 +55,7 @@ class Target:
         if self.name == STDOUT:
             say_content(content)
             return
-        with self._explained_errors():
+        with explained_errors(self.name):
             self._check(())
             if self._path.exists() and not self._path.is_file():  # a device or a pipe
                 with self._path.open("wb") as device:
@@ -74,12 +74,18 @@ class Target:
         if self._path.is_file() and not self._force:
             raise BadInputError(f"{self.name} already exists; --force replaces it")
 
-    @contextmanager
-    def _explained_errors(self) -> Iterator[None]:
-        try:
-            yield
-        except OSError as error:
-            raise BadInputError(f"{self.name} cannot be written: {error.strerror or error}") from None
+
+@contextmanager
+def explained_errors(name: str) -> Iterator[None]:
+    """Let a fault of the system while an output of this name is written be the user's to mend.
+
+    Raises:
+        BadInputError: The block has raised an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise BadInputError(f"{name} cannot be written: {error.strerror or error}") from None
 
 
 def replace_file(path: Path, content: bytes) -> None:

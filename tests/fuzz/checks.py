@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from context_window.recall import recall_tool
+from context_window.spend import read_ledger
 from context_window.strategies import Extract
 from session import FormatError, Session, TranscriptError
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
@@ -19,6 +20,7 @@ from session.providers.openai_responses import from_openai_responses, to_openai_
 from session.transcripts import TranscriptAccount, read_account
 from session.units import grouping
 from tests.support.looping import manager
+from tests.support.tool_logs import check_account as check_records
 from tests.transcripts.test_transcripts_accounted import LOGS as ACCOUNTED
 
 from .folder import folder
@@ -83,6 +85,21 @@ def check_file(path: Path, raw: bytes, number: int = 0) -> str:
     for session in account.sessions[:SESSIONS_CHECKED]:
         check_session(session, number)
     return account.format
+
+
+def check_database(path: Path, number: int) -> None:
+    """Check the promise for a damaged database: its sessions and its usage are read, or refused.
+
+    Args:
+        path: The database.
+        number: As for `check_session`.
+    """
+    with suppress(TranscriptError):  # nothing is left
+        account = read_account(path)
+        check_records(account)
+        for session in account.sessions:
+            check_session(session, number)
+    read_ledger([path])
 
 
 def check_value(reader: str, value: Any, number: int = 0) -> str:

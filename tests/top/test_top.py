@@ -68,6 +68,11 @@ class Screen:
             assert time.monotonic() < end, f"no row with {text!r} under the cursor:\n{self.text}"
             await self.pilot.pause(0.02)
 
+    async def enter(self, *texts: str) -> None:
+        """Open the row under the cursor, and wait until all these texts are on the screen."""
+        await self.press("enter")
+        await self.until(*texts)
+
     async def press(self, *keys: str) -> None:
         await self.pilot.press(*keys)
         await self.pilot.pause()
@@ -145,10 +150,8 @@ def test_enter_goes_in_and_escape_goes_back(found: Library, enter: str, leave: s
 def test_a_request_shows_what_happened_before_it(found: Library) -> None:
     async def scene(screen: Screen) -> None:
         await screen.until("2 projects")
-        await screen.press("enter")
-        await screen.until("Water the beans.")
-        await screen.press("enter")
-        await screen.until("3 requests")
+        await screen.enter("Water the beans.")
+        await screen.enter("3 requests")
         await screen.press("down")
         await screen.until_current("! cache break:")
         await screen.until("request 2: 10,510 of 1,000,000 tokens")
@@ -162,12 +165,9 @@ def test_a_request_shows_what_happened_before_it(found: Library) -> None:
 def test_a_wide_screen_has_more_columns(found: Library) -> None:
     async def scene(screen: Screen) -> None:
         await screen.until("2 projects")
-        await screen.press("enter")
-        await screen.until("1 session")
-        await screen.press("enter")
-        await screen.until("3 requests")
-        await screen.press("enter")
-        await screen.until("of prompt", "category")
+        await screen.enter("1 session")
+        await screen.enter("3 requests")
+        await screen.enter("of prompt", "category")
         await screen.pilot.resize_terminal(60, 24)
         await screen.until("tokens")
         end = time.monotonic() + PATIENCE
@@ -204,8 +204,7 @@ def test_the_filter_and_the_order(found: Library) -> None:
         await screen.until("1 of 2 projects · by cost · with SHOP")
         assert [line for line in screen.lines if "/work/" in line] == [screen.current]
         await screen.press("enter")
-        await screen.press("enter")
-        await screen.until("2 sessions")
+        await screen.enter("2 sessions")
         await screen.press("escape")
         await screen.until("with SHOP")
         await screen.press("escape")
@@ -234,8 +233,7 @@ def test_it_follows_logs_and_keeps_the_cursor(tmp_path: Path, monkeypatch: pytes
         assert screen.lines[2].split()[0] == "/work/barn"
         await screen.press("up", "up", "enter")
         await screen.until("Mend the roof.")
-        await screen.press("enter")
-        await screen.until("2 requests")
+        await screen.enter("2 requests")
         await screen.until("> next")
         before = screen.current
         await screen.press("down")
@@ -251,8 +249,7 @@ def test_it_follows_logs_and_keeps_the_cursor(tmp_path: Path, monkeypatch: pytes
         written(barn, logs)
         await screen.until("4 requests")
         await screen.until("> next")
-        await screen.press("enter")
-        await screen.until("assistant message: Done.", "Read output: src/roof.py")
+        await screen.enter("assistant message: Done.", "Read output: src/roof.py")
 
     play(library(logs, tmp_path), scene)
 
@@ -282,10 +279,8 @@ def test_nothing_in_a_log_steers_the_terminal_or_is_read_as_markup(tmp_path: Pat
 def test_a_terminal_of_ascii_gets_ascii(found: Library) -> None:
     async def scene(screen: Screen) -> None:
         await screen.until("2 projects")
-        await screen.press("enter")
-        await screen.until("Water the beans.")
-        await screen.press("enter")
-        await screen.until("3 requests")
+        await screen.enter("Water the beans.")
+        await screen.enter("3 requests")
         assert "\n".join(screen.lines[:-1]).isascii()
 
     play(found, scene, glyphs=ASCII)
@@ -297,12 +292,9 @@ def test_a_log_that_has_gone_shows_the_requests_it_had(tmp_path: Path) -> None:
     async def scene(screen: Screen) -> None:
         await screen.until("2 projects")
         (logs / "s-garden" / "s-garden.jsonl").unlink()
-        await screen.press("enter")
-        await screen.until("1 session")
-        await screen.press("enter")
-        await screen.until("2 requests", "10,510")
-        await screen.press("enter")
-        await screen.until("the log does not tell what was in this window")
+        await screen.enter("1 session")
+        await screen.enter("2 requests", "10,510")
+        await screen.enter("the log does not tell what was in this window")
 
     play(library(logs, tmp_path), scene)
 
