@@ -28,9 +28,12 @@ NAMES = st.sampled_from(["a", "b", "a.jsonl", ".h", "[x]"])
 PARTS = st.sampled_from(["a", "*", "**", "*.jsonl", "[ab]", "?", ".h"])
 
 
-@given(files=st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=8), parts=st.lists(PARTS, min_size=1, max_size=4))
+@given(
+    files=st.lists(st.lists(NAMES, min_size=1, max_size=4), max_size=8),
+    parts=st.builds(lambda parts, last: [*parts, last], st.lists(PARTS, max_size=3), PARTS.filter(lambda part: part != "**")),
+)
 def test_without_links_a_pattern_means_what_it_always_means(files: list[list[str]], parts: list[str]) -> None:
-    """The slow twin is the standard library's search. It names a folder with a slash where a pattern ends with `**`."""
+    """The slow twin is the standard library's search. What a last `**` means to it differs between Pythons, so none is drawn."""
     with tempfile.TemporaryDirectory() as name:
         for way in files:
             path = Path(name, *way)
@@ -39,7 +42,7 @@ def test_without_links_a_pattern_means_what_it_always_means(files: list[list[str
                 path.touch()
         pattern = os.path.join(name, *parts)  # noqa: PTH118 - a pattern
         expected = {os.path.normpath(path) for path in glob(pattern, recursive=True, include_hidden=True)}  # noqa: PTH207 - the twin
-        assert {str(path) for path in matches(pattern)} | {name} == expected | {name}
+        assert {str(path) for path in matches(pattern)} == expected
 
 
 def home_with_links(folder: Path) -> Path:

@@ -60,6 +60,7 @@ def test_it_runs_in_a_terminal_of_80_columns(tmp_path: Path) -> None:
         screen.until("7 requests")
         screen.press("\r")
         screen.until("Read output: src/till.py")
+        screen.until("14 items")  # the last line is drawn, so "7 requests" below is a new one
         assert len(screen.lines) == 24
         assert max(map(len, screen.lines)) <= 80
         assert screen.beyond == []
