@@ -3,7 +3,7 @@
 Each kind of content has an error that is set so that 95 % of the recorded requests lie in their intervals (`benchmarks/token_accuracy.py`
 prints the share). Requests that were held out when counts were fitted have been looked at for these widths. What cannot be known before the
 provider answers is a range: an image or a document behind a URL or a file id, a PDF whose pages cannot be counted, a recording without its
-length.
+length, what a host of an open model writes about tools.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from .ctok_counter import CtokCounter
 from .documents import text_of
 from .images import ClaudeRule
 from .images_gemini import GeminiRule, GeminiTileRule
+from .images_makers import MakerRule
 from .images_openai import OPENAI_4_PRICES, BlindRule, PatchRule, TileRule
 from .office import office_text
 from .pdf import is_pdf, pdf_pages
@@ -30,6 +31,8 @@ Spread: TypeAlias = Mapping[Kind, float]
 
 LEAST = 8
 """Tokens by which any request may be off: the share of so small an error says nothing."""
+HOST_TOOLS = 510
+"""Tokens of text about tools that a host may add to an open model's own: those of the longest that a maker publishes, Llama 4's."""
 LARGE = 8_192
 """Side in pixels of an image that costs the most of its provider."""
 
@@ -79,6 +82,7 @@ def interval_of(total: int, items: Iterable[tuple[Item, int]], tools: int, count
         slack += spread[_kind_of(item)] * (tokens - unknown)
         counted += tokens
     slack += spread["text"] * max(0, total - counted)
+    above += HOST_TOOLS if tools and spread is OTHER and _is_open(counter) else 0
     return Interval(max(0, int(total - slack - below)), None if is_open else int(total + slack + above) + 1)
 
 
@@ -98,6 +102,12 @@ def _spread_of(counter: TokenCounter, error: float) -> Spread | None:
                 return GEMINI
         return OTHER
     return dict.fromkeys(OTHER, error) if error else None
+
+
+def _is_open(counter: TokenCounter) -> bool:
+    """True if many hosts serve the model, each with a text about tools of its own choice, or if it is not known."""
+    rule = getattr(counter, "image_rule", None)
+    return not isinstance(rule, MakerRule) or rule.maker.startswith(("llama", "qwen"))
 
 
 def _kind_of(item: Item) -> Kind:

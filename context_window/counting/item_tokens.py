@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from threading import Lock, RLock
 
-from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Document, Image, Part, Text
 from session.providers.additions import ADDED, escaped, handoff_note, summary_text
 from session.providers.native_compaction import sealed_text
@@ -303,6 +303,8 @@ class Measurer:
                 sealed_summary = sealed_text(item)
                 tokens = framing.message + count_text(summary_text(item.summary)) + sealed_tokens(sealed_summary or "")
             case _:
+                if framing.drops_reasoning and isinstance(item, Reasoning):
+                    return _ItemCounts(self.counter, Measured(0))
                 hidden = "" if item.text or item.data else item.signature or ""
                 tokens = framing.message + count_text(item.text) + sealed_tokens(item.data or "") + int(len(hidden) * framing.signature)
         return _ItemCounts(self.counter, Measured(tokens))

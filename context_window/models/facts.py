@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from ..counting.images import ImageRule, Maker, MakerRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
+from ..counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
 from ..counting.images_gemini import GeminiRule, GeminiTileRule
+from ..counting.images_makers import Maker, MakerRule
 from ..counting.images_openai import BlindRule, PatchRule, ResizeLimits, TileRule
 from .names import bare, claude_version, family, gemini_version, is_on_responses, is_on_vertex
 
@@ -137,9 +138,16 @@ OTHER_MAKERS: tuple[tuple[str, Maker | None], ...] = (
     (r"deepseek", "deepseek"),
     (r"glm-", "glm"),
     (r"grok-code", "grok code"),
-    (r"grok-[23]", "grok 2"),
+    (r"grok-2", "grok 2"),
+    (r"grok-3", "grok 3"),
     (r"grok", "grok 4"),
     (r"kimi-k2(?!\.)", "kimi 2"),
+    (r"kimi", "kimi"),
+    (r"llama-?4", "llama 4"),
+    (r"llama-?3[.-]?[123](?!\d)", "llama 3.1"),
+    (r"llama-?3", "llama 3"),
+    (r"qwen-?3(\.[5-9]|-coder)", "qwen coder"),
+    (r"qwen|qwq", "qwen"),
     (r"mistral|devstral|magistral|ministral|codestral", "mistral"),
     (r"nova-(micro|lite|pro|premier)", "nova"),
     (r"", None),
@@ -227,7 +235,7 @@ def frame(name: str) -> int:
         case "openai":
             return 65 if "gpt-oss" in bare(name) else 0
         case "other":
-            return _first_match(OTHER_FRAMES, name) + (79 if "deepseek-v4" in bare(name) and is_on_responses(name) else 0)
+            return _first_match(OTHER_FRAMES, name) + (80 if "deepseek-v4" in bare(name) and is_on_responses(name) else 0)
         case _:
             return 0
 
