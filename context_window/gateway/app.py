@@ -35,7 +35,7 @@ from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
 from .history import History
 from .ledger import GatewayLedger
-from .outgoing import name_and_path, outgoing_request, path_problem
+from .outgoing import head_problem, name_and_path, outgoing_request
 from .plan_notes import PlanNotes
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
@@ -235,7 +235,7 @@ class _Gateway:
             return _refused(upstream, 403, problem)
         if upstream is None:
             return _refused(None, 404, UNKNOWN_ADDRESS.format(names=", ".join(self._upstreams)))
-        if (problem := path_problem(raw_path)) is not None:
+        if (problem := head_problem(request, raw_path)) is not None:
             return _refused(upstream, 400, problem)
         try:
             body = await self._body(request)
