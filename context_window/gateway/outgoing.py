@@ -45,6 +45,17 @@ def head_problem(request: Request, path: str) -> str | None:
     return f"the request has more than {MOST_HEADERS} headers" if len(request.headers) > MOST_HEADERS else None
 
 
+def without_header(request: Request, name: str) -> Request:
+    """Return a request as if its client had not sent a header. Its state is the same.
+
+    Args:
+        request: The request.
+        name: The header's name, in lower case.
+    """
+    headers = [pair for pair in request.scope["headers"] if pair[0] != name.encode()]
+    return Request({**request.scope, "headers": headers}, request.receive)
+
+
 def outgoing_request(request: Request, url: str, path: str, content: bytes, *, is_read: bool) -> httpx.Request:
     """Return the request to an upstream.
 
