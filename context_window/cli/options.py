@@ -26,9 +26,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 READABLE_FORMATS = """\
 Formats: logs of Claude Code, Codex, Copilot CLI, opencode, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, pi, droid,
-Grok, Cursor, ATIF, mini-swe-agent, SWE-agent, OpenHands, Cline and aider; message lists in the format of OpenAI, Anthropic
-or Google, anywhere in a JSON or JSON Lines file; and saved sessions. The format is detected from the content, not from the
-file name.
+Grok, Cursor, ATIF, mini-swe-agent, SWE-agent, OpenHands, Cline and aider; exports of OpenTelemetry and Langfuse; message lists
+in the format of OpenAI, Anthropic or Google, anywhere in a JSON or JSON Lines file; and saved sessions. The format is detected
+from the content, not from the file name.
 
 """
 """A paragraph for the end of a command's help, before its examples. `session/transcripts/detect.py` detects the formats."""

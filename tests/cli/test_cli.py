@@ -329,6 +329,8 @@ READABLE = {
     "crush": "crush",
     "hermes": "Hermes",
     "atif": "ATIF",
+    "otel": "OpenTelemetry",
+    "langfuse": "Langfuse",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",
