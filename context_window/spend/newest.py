@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from session.errors import TranscriptError
 from session.opening import open_regular
-from session.transcripts import aider
+from session.transcripts import aider, cursor
 from session.transcripts.detect import DATABASES
 from session.transcripts.kimi import project_of
 from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
@@ -46,7 +46,8 @@ def newest_log(folder: Path | None = None) -> Path | None:
             continue
         if folder is None:
             return path
-        distance = _distance(head, folder) if project is None else _distance_of(project, folder)
+        own = project or cursor.folder_of(path, [folder, *folder.parents])
+        distance = _distance(head, folder) if own is None else _distance_of(own, folder)
         if distance == 0:
             return path
         if distance is not None and (best is None or distance < best[0]):
