@@ -6,6 +6,7 @@ To add a command, write its file and add it to the loop below. Nothing slow is i
 from __future__ import annotations
 
 import logging
+import re
 import sys
 from collections.abc import Sequence
 from typing import NoReturn
@@ -15,6 +16,7 @@ import click
 from session.errors import SessionError
 
 from .. import __version__
+from ..alike import did_you_mean
 from ..errors import ContextOverflowError, ContextWindowError
 from .chat import chat
 from .completion import completion
@@ -107,6 +109,16 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.exit(run(args))
 
 
+def _hint(error: click.UsageError) -> str:
+    """Return what a word that is no choice of an option may have meant."""
+    choice = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
+    word = re.match("'(.+)' is not", error.message)
+    if word is None or not isinstance(choice, click.Choice):
+        return ""
+    hint = did_you_mean(word[1], map(str, choice.choices))
+    return f" {hint.capitalize()}" if hint else ""
+
+
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Every error is one line on standard error."""
     try:
@@ -119,7 +131,7 @@ def run(args: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else PROGRAM
-        complain(f"{error.format_message()} Try '{command} --help'.")
+        complain(f"{error.format_message()}{_hint(error)} Try '{command} --help'.")
         return BAD_INPUT
     except click.ClickException as error:
         complain(error.format_message())

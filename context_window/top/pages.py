@@ -15,6 +15,7 @@ from ..display.lines import Span, width_of
 from ..display.spend import money
 from ..display.timeline import SIGNS, cents
 from ..models import describe_model
+from ..spend.names import local_time
 from ..spend.tables import added
 from ..timeline.points import Marker, MarkerKind, Point
 from .conversations import Conversation, Opened
@@ -339,10 +340,7 @@ def moment(time: float | None, now: datetime) -> str:
         time: Unix seconds; None if it is unknown.
         now: The time in the machine's zone.
     """
-    try:
-        then = None if time is None else datetime.fromtimestamp(time, now.tzinfo)
-    except (OverflowError, ValueError, OSError):
-        then = None
+    then = local_time(time, now.tzinfo)
     if then is None:
         return ""
     if then.date() == now.date():
