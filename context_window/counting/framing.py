@@ -40,6 +40,7 @@ class Framing:
             arguments are counted as JSON.
         output: Added to an output, besides its tool's name and its parts.
         file: Added to a document that the model sees as text, besides the text and its title.
+        sharp_pages: True if the pages of a PDF in an output cost what images of high resolution do.
         loaded_tool: Added to an output for each tool that it loads by name (`extra["loaded_tools"]`): its definition, which is in no log.
         drops_reasoning: True if the API leaves reasoning that is sent back out of the prompt.
         signature: Tokens for each character of the signature of thinking that is not shown: it was thought all the same.
@@ -65,6 +66,7 @@ class Framing:
     argument: int = 0
     output: int = ITEM_TOKENS + CALL_TOKENS
     file: int = 0
+    sharp_pages: bool = False
     loaded_tool: int = 0
     drops_reasoning: bool = False
     signature: Fraction = Fraction(3, 16)
@@ -142,7 +144,9 @@ GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, sealed_calls
 4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free unless they
 were streamed (`signature_tokens`)."""
 
-GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_calls="gemini 3", tools=2, tool_form="escaped")
+GEMINI_3 = Framing(
+    system=1, message=1, answer=1, call=5, output=11, sharp_pages=True, sealed_calls="gemini 3", tools=2, tool_form="escaped"
+)
 """Gemini from 3 on, from 42 records. Declarations are within 4 tokens (10 records without calls). What a call and its output cost depends
 on the signature (`signature_tokens`): of 27 records with calls, half are within 2.2 %."""
 

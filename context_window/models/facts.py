@@ -244,7 +244,8 @@ def drops_thinking(name: str) -> bool:
     """True if the reasoning of earlier turns is left out of the prompt, so that it costs nothing.
 
     Claude up to 4.5 except Opus 4.5 (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, as of November 2026; 3
-    records), and OpenAI's models before GPT-5.6, which has a setting for it (2 records).
+    records), OpenAI's models before GPT-5.6, which has a setting for it (2 records), and Gemini before 3.5 (4 records), which keeps it
+    (https://ai.google.dev/gemini-api/docs/whats-new-gemini-3.5; 14 records). Thinking of Gemini that is shown stays (3 records).
     """
     short = bare(name)
     match family(name):
@@ -253,6 +254,8 @@ def drops_thinking(name: str) -> bool:
             return (3, 7) <= version <= (4, 5) and not (version == (4, 5) and "opus" in short)
         case "openai":
             return re.search(r"gpt-5(?!\.([6-9]|\d\d))|\bo[134](?!\d)|codex-mini", short) is not None
+        case "google":
+            return gemini_version(name) < (3, 5)
         case _:
             return False
 
