@@ -12,6 +12,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from session.errors import SummaryError
 from session.items import new_id
 from session.session import Session
 from session.usage import Usage
@@ -24,6 +25,9 @@ from ..spend.money import cost_of_usage
 
 if TYPE_CHECKING:
     from .chat import Chat
+
+MAX_SUMMARY_REQUESTS = 8
+"""Requests for summaries in one turn. In a small window, each tool call can make another summary due."""
 
 
 @dataclass(slots=True)
@@ -88,17 +92,27 @@ class BilledModel:
     Attributes:
         model: Its name.
         unfinished: Usage of the last answer that did not come to its end, as far as it is known; None if there was none.
+        summary_requests: Requests of the turn that were for summaries.
     """
 
     def __init__(self, chat: Chat, llm: Model) -> None:
         self.model = str(chat.model)
         self.unfinished: Usage | None = None
+        self.summary_requests = 0
         self._chat, self._llm = chat, llm
 
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        """Ask the model and return its answer."""
+        """Ask the model and return its answer.
+
+        Raises:
+            SummaryError: It is for a summary, and the turn has had enough of those.
+        """
+        if on_text is None:  # the loop listens to answers, and not to summaries
+            self.summary_requests += 1
+            if self.summary_requests > MAX_SUMMARY_REQUESTS:
+                raise SummaryError(f"this turn has asked for summaries {MAX_SUMMARY_REQUESTS} times; now older parts are only cut")
         texts: list[str] = []
         bill = self._chat.bill
 

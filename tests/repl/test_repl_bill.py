@@ -16,7 +16,7 @@ import pytest
 
 from tests.support.chatting import APIS, USAGE_LINE, environment, last_text
 from tests.support.shell import Shell
-from tests.support.stubs import AnthropicStub, Say
+from tests.support.stubs import AnthropicStub, Block, Call, Say
 
 CLAUDE = APIS["anthropic"]
 WORDS = "An answer of some words. " * 25
@@ -83,3 +83,18 @@ def test_an_answer_that_does_not_end_costs_at_least_its_input_and_the_text_so_fa
     assert int(written) >= 10
     [cost] = re.findall(r"turn \$([\d.]+)\+ · session \$\1\+", screen.flat)
     assert float(cost) > 0
+
+
+def test_a_turn_in_a_small_window_asks_for_few_summaries_and_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Whichever tools are called: a turn sends at most eight requests for summaries, and then cuts without the model."""
+    (tmp_path / "pagetools.py").write_text("def page(number: int) -> str:\n    return f'page {number} word ' * 900\n", encoding="utf-8")
+
+    def script(request: Mapping[str, Any]) -> list[Block]:
+        asked = "Write at most" in last_text(request)
+        return [Say("A summary.")] if asked else [Call("page", {"number": 1}), Call("page", {"number": 2})]
+
+    with AnthropicStub(script) as stub:
+        monkeypatch.setattr(sys, "stdin", StringIO("Read all pages\n"))
+        out = shell("chat", *CLAUDE.arguments(stub), "--max-tokens", 2_000, "--tools", "pagetools:page")[1]
+    assert 1 <= sum("Write at most" in last_text(request) for request in stub.requests) <= 8
+    assert "now older parts are only cut" in " ".join(out.split())
