@@ -52,7 +52,7 @@ def tool_text(tool: Tool) -> str:
     try:
         if isinstance(tool, str):
             return clean(_checked(tool))
-        definition = tool if isinstance(tool, Mapping) else _definition(tool)
+        definition = _filled(tool if isinstance(tool, Mapping) else _definition(tool))
         return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError, RecursionError) as error:
         function = _innermost(tool)
@@ -126,10 +126,18 @@ def _checked(text: str) -> str:
     return text
 
 
+def _filled(definition: Any) -> Any:
+    if not definition:
+        raise TypeError("the definition is empty")
+    return definition
+
+
 def _plain(value: object) -> Any:
-    """Return an object without a JSON form as one that has one: mappings and pydantic models."""
+    """Return an object without a JSON form as one that has one: mappings, pydantic models, and tools of ours that hold a definition."""
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(definition := getattr(value, "definition", None), Mapping):
+        return dict(definition)
     if isinstance(value, ToolObject) and not isinstance(value, type):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     raise TypeError(f"{type(value).__name__} is not a JSON value")
