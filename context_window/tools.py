@@ -26,8 +26,17 @@ class ToolObject(Protocol):
         ...  # pragma: no cover - a protocol
 
 
-Tool: TypeAlias = Mapping[str, Any] | ToolObject | Callable[..., Any] | str
-"""A definition in any provider's form, as a mapping or as an object of its client; the function itself; or a definition's JSON text."""
+class DefinedTool(Protocol):
+    """A tool of ours, such as the one of `recall_tool`."""
+
+    @property
+    def definition(self) -> Any:
+        """The definition, a mapping."""
+        ...  # pragma: no cover - a protocol
+
+
+Tool: TypeAlias = Mapping[str, Any] | ToolObject | DefinedTool | Callable[..., Any] | str
+"""A definition in any provider's form, as a mapping, an object of its client, or a tool of ours; the function; or a definition's JSON."""
 
 REMEDY = "pass each tool as its definition (a mapping, or its JSON text) or as the function itself"
 

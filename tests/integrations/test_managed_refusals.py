@@ -109,7 +109,11 @@ def test_what_a_provider_refuses_is_mended_and_said_or_refused(
 
 def test_a_warning_says_what_was_mended_where_and_what_to_do() -> None:
     call = {"id": "a", "type": "function", "function": {"name": "ls", "arguments": "{}"}}
-    messages = [{"role": "user", "content": "Go."}, {"role": "assistant", "tool_calls": [call]}, {"role": "user", "content": " "}]
+    messages: list[Json] = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "tool_calls": [call]},
+        {"role": "user", "content": " "},
+    ]
     problem = r"1 call \(messages\[1\]\) without a result got an error as one; append .* 1 blank message \(messages\[2\]\) left out"
     with pytest.warns(ContextWindowWarning, match=problem) as caught:
         view = manage(messages, model="gpt-5", max_tokens=9_000)

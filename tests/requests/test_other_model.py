@@ -49,7 +49,7 @@ def test_the_recall_tool_is_a_tool_of_a_request(provider: Any) -> None:
     requests = [
         manager.request(SESSION, provider, model="m", tools=[tool])
         for form in ("anthropic", "openai", "openai-responses", "google")
-        for tool in (manager.recall_tool(form), manager.recall_tool(form).definition)  # type: ignore[arg-type]
+        for tool in (manager.recall_tool(form), manager.recall_tool(form).definition)
     ]
     assert all(request == requests[0] for request in requests)
     assert "'recall'" in str(requests[0])
