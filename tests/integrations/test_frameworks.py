@@ -222,6 +222,21 @@ def test_autogen() -> None:
         check(stub)
 
 
+@pytest.mark.parametrize("is_async", [False, True])
+def test_haystack(*, is_async: bool) -> None:
+    agents, tools, utils = (framework(f"haystack.{name}", "haystack-ai") for name in ("components.agents", "tools", "utils"))
+    dataclasses = framework("haystack.dataclasses", "haystack-ai")
+    with OpenAIChatStub(reader()) as stub:
+        key = utils.Secret.from_token("k")
+        generator = example("Haystack")["ManagedGenerator"](model="gpt-4.1", api_base_url=f"{stub.url}/v1", api_key=key)
+        agent = agents.Agent(chat_generator=generator, tools=[tools.create_tool_from_function(read)])
+        question = [dataclasses.ChatMessage.from_user(TASK)]
+        result = asyncio.run(agent.run_async(question)) if is_async else agent.run(question)
+        assert result["last_message"].text == "All are read."
+        assert len(result["messages"]) == 2 * TURNS + 2, "the history is whole"
+        check(stub)
+
+
 @pytest.mark.parametrize("is_streamed", [False, True])
 def test_agent_framework(*, is_streamed: bool) -> None:
     package = "agent-framework-core agent-framework-openai"
