@@ -144,7 +144,7 @@ def warn_of_other_model(budget: Budget, model: str) -> None:
     """
     facts = describe_model(model)
     most = budget.tokens if facts.input_limit is None else facts.input_limit
-    if budget.model is None or facts.family == "other" or (budget.speaks_for(model) and budget.tokens <= most):
+    if budget.model in (None, model) or facts.family == "other" or (budget.speaks_for(model) and budget.tokens <= most):
         return
     limit = f", which takes {most:,}," if most < budget.tokens else ""
     problem = f"its view has up to {budget.tokens:,} tokens as {short(budget.model)} counts them"
