@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
@@ -195,9 +196,12 @@ def _as_dict(message: object, where: str) -> Json:
     """Return a message as a dictionary: itself, or its fields."""
     if isinstance(message, dict):
         return message
-    for name, options in (("model_dump", {"mode": "json", "by_alias": True, "exclude_none": True}), ("to_dict", {})):
+    options = {"mode": "json", "by_alias": True, "exclude_none": True}
+    # Agno's hold a clock, which has no JSON form. Clients' own `model_dump` may not know of a fallback.
+    for name, arguments in (("model_dump", options), ("model_dump", {**options, "fallback": _nothing}), ("to_dict", {})):
         if callable(dump := getattr(message, name, None)) and not isinstance(message, type):
-            return dump(**options)  # type: ignore[no-any-return]  # a dictionary, of any model
+            with suppress(TypeError, ValueError):
+                return dump(**arguments)  # type: ignore[no-any-return]  # a dictionary, of any model
     if not (hasattr(message, "role") and hasattr(message, "content")):
         raise ArgumentError(
             where, message, "pass each message as a dictionary, or as an object with model_dump, to_dict, or role and content"
@@ -208,6 +212,10 @@ def _as_dict(message: object, where: str) -> Json:
             where, message, f"its {', '.join(others)} would be lost: give it a to_dict and a from_dict, or pass dictionaries"
         )
     return {"role": message.role, "content": message.content}
+
+
+def _nothing(_: object) -> None:
+    """Return None for what has no JSON form."""
 
 
 def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequence[M]) -> list[M]:
