@@ -195,11 +195,10 @@ def lists_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[lis
     """The models for which the price lists were asked, while answers are kept in an empty folder."""
     monkeypatch.setenv("CONTEXT_WINDOW_HOME", str(tmp_path))
     asked: list[str] = []
-    look = money.priced_model
 
     def ask(model: str) -> object:
         asked.append(model)
-        return look(model)
+        return priced_model(model)
 
     monkeypatch.setattr(money, "priced_model", ask)
     yield asked
