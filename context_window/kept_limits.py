@@ -6,13 +6,12 @@ Imports next to nothing, since the status line needs it.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from session.opening import open_regular
 
-from .user_folder import LIMITS_FILE, user_folder
+from .user_folder import LIMITS_FILE, replace_file, user_folder
 
 LARGEST = 1_000_000
 """Bytes of the file that are read."""
@@ -33,17 +32,13 @@ def keep_limits(tool: str, stated: object, time: float) -> None:
         time: Unix seconds at which it was stated.
     """
     try:
-        folder = user_folder()
-        kept = kept_limits(folder / LIMITS_FILE)
+        file = user_folder() / LIMITS_FILE
+        kept = kept_limits(file)
         earlier = kept.get(tool, {})
         age = time - earlier.get("time", 0)
         if -CLOCK < age < 0 or (0 <= age < FRESH and earlier.get("rate_limits") == stated):
             return
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        new = folder / f"{LIMITS_FILE}.{os.getpid()}"
-        with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "w") as out:
-            json.dump(kept | {tool: {"time": time, "rate_limits": stated}}, out)
-        new.replace(folder / LIMITS_FILE)
+        replace_file(file, json.dumps(kept | {tool: {"time": time, "rate_limits": stated}}).encode())
     except (OSError, OverflowError, RuntimeError, ValueError, RecursionError):
         return
 

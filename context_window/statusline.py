@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from session.plan_limits import PlanLimits, limits_of
+from session.plan_limits import PlanLimits, clock, limits_of
 from session.printable import short_name
 
 from .kept_limits import keep_limits
@@ -144,13 +144,7 @@ def _limits(limits: PlanLimits) -> Iterator[str]:
     for period in limits.periods:
         name = f"{period.minutes // 1_440}d" if period.minutes >= 1_440 else f"{period.minutes / 60:g}h"
         full = period.full_at(limits.time)
-        yield f"{name} {period.percent:.0f}%" + ("" if full is None else f", full {_clock(full, limits.time)}")
-
-
-def _clock(time: float, now: float) -> str:
-    """Return a time in the machine's zone: `16:40`, on another day `Sat 16:40`."""
-    then = datetime.fromtimestamp(time)  # noqa: DTZ006 - for the eyes of this machine's user
-    return f"{then:%H:%M}" if time - now < 43_200 else f"{then:%a %H:%M}"
+        yield f"{name} {period.percent:.0f}%" + ("" if full is None else f", full {clock(full, limits.time)}")
 
 
 def _gateway(base_url: str) -> str:

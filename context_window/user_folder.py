@@ -7,6 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+PRICES_FILE = "prices.json"
+"""What `models/kept.py` keeps there of the price lists."""
 LIMITS_FILE = "limits.json"
 """What our status line and the gateway keep there of the limits of plans."""
 
@@ -33,3 +35,16 @@ def user_folder(environment: Mapping[str, str] | None = None, home: Path | None 
         cache_home = environment.get("XDG_CACHE_HOME", "")
         folder = Path(cache_home) if Path(cache_home).is_absolute() else home / ".cache"
     return folder / "context-window"
+
+
+def replace_file(file: Path, content: bytes) -> None:
+    """Write a file that only this user may read, in the place of an earlier one.
+
+    Raises:
+        OSError: It cannot be written.
+    """
+    file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    new = file.with_name(f"{file.name}.{os.getpid()}")
+    with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "wb") as out:
+        out.write(content)
+    new.replace(file)

@@ -1,4 +1,5 @@
-"""`open_regular` and `read_regular`: open a file for its bytes if it is a regular one, without waiting for another process.
+"""`open_regular` and `read_regular` open a file for its bytes if it is a regular one, without waiting for another process.
+`create_private_folder` makes a folder for its owner alone.
 
 They import next to nothing, and nothing else opens a file whose path is not ours (`tests/project/test_security.py`).
 """
@@ -8,7 +9,10 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import IO
+from typing import IO, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PLAIN = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
 """Flags with which a file is opened: a pipe or a device in its place is not waited for."""
@@ -54,3 +58,14 @@ def _check_regular(status: os.stat_result) -> None:
         raise IsADirectoryError(errno.EISDIR, "is a folder")
     if not stat.S_ISREG(status.st_mode):
         raise OSError(errno.EINVAL, "is not a regular file")
+
+
+def create_private_folder(folder: Path) -> None:
+    """Create the folder and its missing parents, accessible by their owner only.
+
+    Raises:
+        OSError: It cannot be created, or the path is not a folder.
+    """
+    missing = [parent for parent in folder.parents if not parent.exists()]
+    for path in (*reversed(missing), folder):  # `parents=True` would give the parents the permissions of the umask
+        path.mkdir(mode=0o700, exist_ok=True)

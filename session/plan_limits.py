@@ -7,6 +7,7 @@ They are stated, never guessed. Imports next to nothing, since the status line n
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime, tzinfo
 from typing import Any, NamedTuple
 
 PERIODS = {"five_hour": 300, "seven_day": 10_080}
@@ -18,6 +19,8 @@ CLAIMS = {"5h": "five_hour", "7d": "seven_day"}
 LATEST = 32_503_680_000.0
 """Unix seconds of the year 3000: no later time is one."""
 MINUTES_MAX = 366 * 24 * 60
+WEEK = 518_400
+"""Seconds within which a day of the week says which day it is."""
 PERIODS_MAX = 8
 """Periods that are kept, the shortest ones: no plan has so many."""
 
@@ -137,3 +140,17 @@ def _period(name: object, value: Any) -> LimitPeriod | None:
 
 def _number(value: object, most: float) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most else None
+
+
+def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
+    """Return a time: `16:40`, within a week `Sat 16:40`, else with the day.
+
+    Args:
+        time: Unix seconds of it.
+        now: Unix seconds.
+        zone: The time zone. Default: the machine's.
+    """
+    then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)
+    if then.date() == today.date():
+        return f"{then:%H:%M}"
+    return f"{then:%a %H:%M}" if abs(time - now) < WEEK else f"{then:%Y-%m-%d %H:%M}"

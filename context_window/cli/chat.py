@@ -158,7 +158,7 @@ async def _replay(log: str, session_id: str | None, settings: CommandOptions, *,
 
 def _data_folder() -> Path:
     """Return the folder of saved sessions and input history, created if necessary. Only the user can read it."""
-    from session.store.paths import create_private_folder
+    from session.opening import create_private_folder
 
     folder = click.get_app_dir("context-window", roaming=False)
     if sys.platform not in ("win32", "darwin"):

@@ -14,6 +14,7 @@ def show_overview() -> bool:
 
     from ..display.limits import limit_sentences
     from ..display.overview import overview_lines
+    from ..spend.ledger import collector_paused
     from ..spend.limits import stated_limits
     from ..spend.overview import overview_of
     from ..spend.tables import price_notes
@@ -22,9 +23,10 @@ def show_overview() -> bool:
         ledger = read_logs(())
     except BadInputError:  # there are no logs
         return False
-    overview = overview_of(ledger.requests, today_in(None))
-    limits = list(limit_sentences(stated_limits(ledger.limits), ledger.requests, time.time()))
-    footnotes = price_notes(ledger.requests)
+    with collector_paused():
+        overview = overview_of(ledger.requests, today_in(None))
+        limits = list(limit_sentences(stated_limits(ledger.limits), ledger.requests, time.time()))
+        footnotes = price_notes(ledger.requests)
     show(lambda width, glyphs: overview_lines(overview, limits, footnotes, width, glyphs))
     if ledger.faults:
         complain_of_faults(ledger, "spend --json")

@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from .output import BadInputError, complain
 from .progress import progress_bar
 
@@ -43,6 +45,7 @@ def read_logs(
         BadInputError: There are no logs.
         FleetError: A cluster, a file system or a package for them cannot be used.
     """
+    from ..models.kept import keeping
     from ..spend import find_logs, find_remote_logs, is_remote, read_ledger, read_on_all_cores, read_on_dask
 
     if "" in paths:
@@ -55,6 +58,8 @@ def read_logs(
     if not logs:
         where = "below the given paths" if paths else "where the known tools write them"
         raise BadInputError(f"no logs found {where}; pass the path of a log or of a folder of logs")
+    if not no_cache and (context := click.get_current_context(silent=True)) is not None:
+        context.with_resource(keeping())  # until the command ends, for it asks for prices
     with nullcontext() if no_cache else _cache() as cache:
         if cache is not None and forget:
             complain(f"forgotten: {cache.forget():,} logs that no longer exist")

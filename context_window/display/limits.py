@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
-from session.plan_limits import LimitPeriod, PlanLimits
+from session.plan_limits import WEEK, LimitPeriod, PlanLimits, clock
 from session.transcripts.reported_requests import Request
 
 from ..spend.limits import most_used_by
@@ -15,8 +15,6 @@ OLD = 900
 """Seconds after which the time of a figure is said."""
 SESSION_WORTH_NAMING, PROJECT_WORTH_NAMING = 0.25, 0.5
 """Parts of a period from which the session, or else the project, is named that used it."""
-WEEK = 518_400
-"""Seconds within which a day of the week says which day it is."""
 NAMES = {"claude_code": "Claude Code", "codex": "Codex"}
 
 
@@ -38,13 +36,13 @@ def limit_sentences(plans: Iterable[PlanLimits], requests: Sequence[Request], no
 
 
 def _prospect(plan: PlanLimits, period: LimitPeriod, requests: Sequence[Request], now: float, zone: tzinfo | None) -> str:
-    said = f" at {_clock(plan.time, now, zone)}" if now - plan.time > OLD else ""
+    said = f" at {clock(plan.time, now, zone)}" if now - plan.time > OLD else ""
     if period.resets is None:
         return said
     if period.resets <= now:
         return f"{said}, reset since"
-    full, reset = period.full_at(plan.time), _clock(period.resets, now, zone)
-    text = f"{said}, resets {reset}" if full is None else f"{said}, full {_clock(full, now, zone)}, resets {reset}"
+    full, reset = period.full_at(plan.time), clock(period.resets, now, zone)
+    text = f"{said}, resets {reset}" if full is None else f"{said}, full {clock(full, now, zone)}, resets {reset}"
     for use in most_used_by(plan, period, requests):
         if use.part >= (PROJECT_WORTH_NAMING if use.begun is None else SESSION_WORTH_NAMING):
             day = "" if use.begun is None else f", session of {_day(use.begun, now, zone)}"
@@ -62,11 +60,3 @@ def _day(time: float, now: float, zone: tzinfo | None) -> str:
     if then.date() == today.date():
         return "today"
     return f"{then:%a}" if abs(time - now) < WEEK else f"{then:%Y-%m-%d}"
-
-
-def _clock(time: float, now: float, zone: tzinfo | None) -> str:
-    """Return a time: `16:40`, within a week `Sat 16:40`, else with the day."""
-    then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)
-    if then.date() == today.date():
-        return f"{then:%H:%M}"
-    return f"{then:%a %H:%M}" if abs(time - now) < WEEK else f"{then:%Y-%m-%d %H:%M}"

@@ -20,8 +20,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from session.opening import open_regular
-from session.store.paths import create_private_folder
+from session.opening import create_private_folder, open_regular
 
 from ..errors import ArgumentError
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from threading import Lock
 from typing import BinaryIO, TypeAlias
 
-from session.store.paths import create_private_folder
+from session.opening import create_private_folder
 
 MOST_PENDING = 65 * 1024 * 1024
 """Bytes that may wait to be written."""

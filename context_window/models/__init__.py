@@ -31,6 +31,8 @@ __all__ = [
     "similar_names",
 ]
 
+KEPT, KEPT_PART = 15_000, 8
+"""Tokens that a trim keeps besides what it cannot take if the window is not set, and the part of a small budget."""
 OUTPUT_RESERVE = 32_000
 """Tokens reserved for the answer in a large window. A small window reserves a quarter of itself."""
 

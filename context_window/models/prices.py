@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from .kept import kept
 from .names import Family, bare, family, spellings
 from .second_prices import second_prices
 
@@ -120,7 +121,9 @@ class ListedModel:
 
 def find_window(name: str) -> int | None:
     """Return the window of a model in tokens, or None if unknown. The list is not imported for a current model."""
-    return next((window for pattern, window in (*CORRECTIONS, *CURRENT) if re.search(pattern, bare(name))), None) or look_up(name).window
+    return next((window for pattern, window in (*CORRECTIONS, *CURRENT) if re.search(pattern, bare(name))), None) or kept(
+        lambda: look_up(name).window, "window", name
+    )
 
 
 @lru_cache(maxsize=1 << 14)

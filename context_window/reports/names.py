@@ -11,7 +11,7 @@ from session.session import Session
 
 from ..decision.tool_rules import subject_of
 from ..spend.names import last_part, local_time
-from ..timeline.reasons import command_name, command_of, shortened, subjects_of
+from ..timeline.reasons import NAME_LENGTH, command_name, command_of, shortened, subjects_of
 
 MARKS = ("/", "<")
 """What begins a message that a command of the tool has written."""
@@ -34,17 +34,22 @@ def session_name(time: float | None, project: str, title: str = "", zone: tzinfo
     return f"{name}: {title}" if title else name
 
 
-def title_of(session: Session) -> str:
-    """Return a session's title: its tool's, else the first words that the user wrote, without keys and passwords. Empty if it has none."""
+def title_of(session: Session, most: int = NAME_LENGTH) -> str:
+    """Return a session's title: its tool's, else the first words that the user wrote, without keys and passwords. Empty if it has none.
+
+    Args:
+        session: The session.
+        most: Characters of the title.
+    """
     given = session.metadata.get("title")
     written = [
         item.text.strip()
         for item in session.items
         if isinstance(item, Message) and item.role == "user" and item.category is MessageCategory.DIALOG and not item.is_summary
     ]
-    own = next((text for text in written if text and not text.startswith(MARKS)), "")
+    own = next((text for text in written if text and not text.startswith(MARKS)), next(filter(None, written), ""))
     text = given if isinstance(given, str) and given.strip() else own
-    return shortened(" ".join(redacted(text[:LOOKED_AT]).split()))
+    return shortened(" ".join(redacted(text[:LOOKED_AT]).split()), most)
 
 
 def item_names(items: Sequence[Item]) -> list[str]:

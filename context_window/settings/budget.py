@@ -19,7 +19,7 @@ from ..counting.select import select_counter
 from ..decision.limits import BOUNDLESS, AutoWindow, Limits, portion
 from ..decision.tool_rules import RECALL, ToolRule
 from ..errors import BudgetError, ModelArgumentError, warn
-from ..models import ModelFacts, describe_model, find_model
+from ..models import KEPT, KEPT_PART, ModelFacts, describe_model, find_model
 from ..models.names import family
 from ..models.prices import look_up
 from ..strategies import advisers_of, is_final
@@ -38,9 +38,6 @@ NOTE_PART = 20
 
 LARGEST_OUTPUT = 0.1
 """Part of the budget that an output may have if the model can recall the rest."""
-
-KEPT, KEPT_PART = 15_000, 8
-"""Tokens that a trim keeps besides what it cannot take if the window is not set, and the part of a small budget."""
 
 LIFETIME, LIFETIMES = 600.0, {"claude": 300.0}
 """Seconds that a provider's cache remembers a request, and by family of models where it is known: five minutes at Anthropic, by default."""

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from session.store.paths import create_private_folder
+from session.opening import create_private_folder
 
 from ..user_folder import user_folder
 from .log_files import LogFile

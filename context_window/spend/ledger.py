@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -92,15 +93,16 @@ def read_ledger(
     entries = _Entries()
     unread: list[LogFile] = []
     deleted = dict(cache.deleted()) if cache and keep else {}
-    for log in log_files([*paths, *deleted]):
-        if log.name in deleted:
-            entries.add(log, _of_deleted(deleted[log.name]))
-            continue
-        entry = cache.get(log, keep=keep) if cache else None
-        if entry is None or (explain and not entry.is_explained and any(map(wanted, entry.requests))):
-            unread.append(log)
-        else:
-            entries.add(log, entry)
+    with collector_paused():
+        for log in log_files([*paths, *deleted]):
+            if log.name in deleted:
+                entries.add(log, _of_deleted(deleted[log.name]))
+                continue
+            entry = cache.get(log, keep=keep) if cache else None
+            if entry is None or (explain and not entry.is_explained and any(map(wanted, entry.requests))):
+                unread.append(log)
+            else:
+                entries.add(log, entry)
     with progress(sum(log.size for log in unread)) if progress and unread else nullcontext(lambda _: None) as advance:
         for log, data in scheduler(unread, advance, reader):
             rows = decode(data)
@@ -108,6 +110,18 @@ def read_ledger(
             if cache and rows.problem is None:
                 cache.put(log, data, keep=keep)
     return replace(entries.ledger(), deleted=len(deleted))
+
+
+@contextmanager
+def collector_paused() -> Iterator[None]:
+    """Do without the collection of cycles, which takes half of the time while millions of values are made of which none is garbage."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
 
 
 def _of_deleted(rows: LogRows) -> LogRows:

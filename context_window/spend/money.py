@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 from session.transcripts.reported_requests import Request
 from session.usage import Usage
 
+from ..models.kept import kept
 from ..models.names import claude_version, family
 from ..models.prices import priced_model
 from ..models.second_prices import second_prices
@@ -171,18 +172,25 @@ def _terms_of(request: Request) -> str:
 @lru_cache(maxsize=1 << 14)
 def _goes_by_the_hour(model: str) -> bool:
     """True if a price of the model depends on the time of day."""
-    entry: Any = priced_model(model)
-    prices = getattr(entry, "prices", ())
-    return isinstance(prices, list) and any(hasattr(price.constraint, "start_time") for price in prices)
+
+    def answer() -> bool:
+        prices = getattr(priced_model(model), "prices", ())
+        return isinstance(prices, list) and any(hasattr(price.constraint, "start_time") for price in prices)
+
+    return kept(answer, "hourly", model)
 
 
 @lru_cache(maxsize=1 << 14)
 def _starts(model: str, moment: int) -> tuple[int, ...]:
     """Return the sizes of prompts above which a price of the model is another one, in tokens."""
-    entry = priced_model(model)
-    prices = None if entry is None else entry.get_prices(datetime.fromtimestamp(moment, UTC))
-    lists = [getattr(prices, name, None) for name in PRICES]
-    return tuple(sorted({*SECOND_STARTS, *(tier.start for price in lists for tier in getattr(price, "tiers", ()))}))
+
+    def answer() -> list[int]:
+        entry = priced_model(model)
+        prices = None if entry is None else entry.get_prices(datetime.fromtimestamp(moment, UTC))
+        lists = [getattr(prices, name, None) for name in PRICES]
+        return sorted({*SECOND_STARTS, *(tier.start for price in lists for tier in getattr(price, "tiers", ()))})
+
+    return tuple(kept(answer, "starts", model, moment))
 
 
 SECOND_STARTS = (128_000, 200_000, 272_000)
@@ -192,6 +200,17 @@ SECOND_STARTS = (128_000, 200_000, 272_000)
 @lru_cache(maxsize=1 << 14)
 def _quote(model: str, moment: int, prompt: int, terms: str, region: str) -> _Quote:
     """Return the prices of a model for a prompt of this many tokens. They are the same up to the next of `_starts`."""
+    question = model, moment, prompt, terms, region
+    rates, other, lacking = kept(lambda: _texts(_looked_up(*question)), "quote", *question)
+    return _Quote(rates and Rates(*map(Decimal, rates)), other and Rates(*map(Decimal, other)), lacking)
+
+
+def _texts(quote: _Quote) -> list[Any]:
+    return [*(rates and [str(getattr(rates, name)) for name in Rates.__dataclass_fields__] for rates in quote[:2]), quote.lacking]
+
+
+def _looked_up(model: str, moment: int, prompt: int, terms: str, region: str) -> _Quote:
+    """Return what `_quote` does, from the lists."""
     multiple = REGIONAL if _is_regional(model, region) else Decimal(1)
     first, second = _first_rates(model, moment, prompt, terms), _second_rates(model, prompt, terms)
     lacking = ""

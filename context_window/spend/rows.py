@@ -179,7 +179,7 @@ def _packed(makeup: Makeup, index_of: Callable[[str], int]) -> list[Any]:
 
 def _makeup(values: list[Any], texts: list[str]) -> Makeup:
     lost, cause, commit, pull, *parts = values
-    named = (Part(*(texts[index] for index in part[:TEXTS_OF_PART]), *part[TEXTS_OF_PART:]) for part in parts)
+    named = [Part(texts[kind], texts[call], texts[detail], *tokens) for kind, call, detail, *tokens in parts]
     return Makeup(tuple(named), lost, texts[cause], texts[commit], texts[pull])
 
 

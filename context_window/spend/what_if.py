@@ -18,8 +18,7 @@ from typing import Literal, TypeAlias
 
 from session.transcripts.reported_requests import Request
 
-from ..models import describe_model
-from ..settings.budget import KEPT, KEPT_PART
+from ..models import KEPT, KEPT_PART, describe_model
 from .breaks import SMALLER, is_outlived
 from .money import cost_of, rates_of
 from .new_tokens import kind_of_new, with_new

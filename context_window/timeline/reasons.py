@@ -221,6 +221,6 @@ def _made(items: Sequence[Item]) -> Iterator[tuple[int, str, str]]:
                 yield position, shortened(named), pull[0] if pull else ""
 
 
-def shortened(name: str) -> str:
-    """Return a name of at most `NAME_LENGTH` characters."""
-    return name if len(name) <= NAME_LENGTH else f"{name[: NAME_LENGTH - 1]}…"
+def shortened(name: str, most: int = NAME_LENGTH) -> str:
+    """Return a name of at most so many characters."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"

@@ -8,13 +8,14 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from session.errors import SessionError
-from session.items import Message, MessageCategory
 from session.opening import open_regular
 from session.transcripts import read_account
 from session.transcripts.detect import DATABASES
 from session.transcripts.opencode_storage import is_stored, stored_sessions
 from session.transcripts.storage_readers import is_database
 from session.transcripts.values import text_at
+
+from ..reports.names import title_of as title_of_session
 
 HEAD = 256 * 1024
 """Bytes at the beginning of a log in which the words are looked for."""
@@ -67,11 +68,7 @@ def title_of(log: str, session_id: str) -> str:
 
 def _first_words(path: Path, session_id: str) -> str:
     sessions = read_account(path).sessions
-    session = next((found for found in sessions if found.id == session_id), sessions[0])
-    messages = [item for item in session.items if isinstance(item, Message) and item.role == "user" and item.text.strip()]
-    spoken = [message for message in messages if message.category is MessageCategory.DIALOG]
-    plain = [message for message in spoken if not message.text.lstrip().startswith("<")]  # no command of the tool
-    return next((_line(message.text) for message in (*plain, *spoken, *messages)), "")
+    return title_of_session(next((found for found in sessions if found.id == session_id), sessions[0]), LONGEST)
 
 
 def _line(text: str) -> str:

@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from session.errors import FormatError, StoreDamagedError, StoreError, short
+from session.opening import create_private_folder
 
 SHORTEST = 512
 """Bytes of the smallest SQLite database."""
@@ -59,17 +60,6 @@ def create_if_missing(path: str) -> None:
             os.fsync(descriptor)  # makes the file's name durable
         finally:
             os.close(descriptor)
-
-
-def create_private_folder(folder: Path) -> None:
-    """Create the folder and its missing parents, accessible by their owner only.
-
-    Raises:
-        OSError: It cannot be created, or the path is not a folder.
-    """
-    missing = [parent for parent in folder.parents if not parent.exists()]
-    for path in (*reversed(missing), folder):  # `parents=True` would give the parents the permissions of the umask
-        path.mkdir(mode=0o700, exist_ok=True)
 
 
 def _size(path: str) -> int:

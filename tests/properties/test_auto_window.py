@@ -7,7 +7,8 @@ from math import isqrt
 import pytest
 
 from context_window import BudgetError, ContextWindow, ContextWindowManager, Extract, Session
-from context_window.settings.budget import KEPT, LIFETIMES, REWRITE, auto_window, resolve_budget
+from context_window.models import KEPT
+from context_window.settings.budget import LIFETIMES, REWRITE, auto_window, resolve_budget
 from tests.support.counting import Letters
 from tests.support.engine import AutoWindow, Engine, Limits
 from tests.support.twin import cost

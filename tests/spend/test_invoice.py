@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -13,9 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.models import describe_model
+from context_window.models.kept import keeping
 from context_window.models.prices import look_up, priced_model
-from context_window.spend import read_ledger, spend_by
-from context_window.spend.money import cost_of, invoice_of
+from context_window.spend import money, read_ledger, spend_by
+from context_window.spend.money import cost_of, invoice_of, rates_of
 from context_window.spend.rows import LogRows, decode, encode
 from context_window.spend.tables import price_notes
 from session.transcripts.reported_requests import Request
@@ -237,3 +239,52 @@ def test_a_session_of_copilot_that_has_not_ended_has_its_answers_output(tmp_path
     assert "gpt-5 (prompt not reported)" in price_notes(ledger.requests)[0]
     assert "has not ended" in ledger.faults[0].problem
     assert not read_ledger([write(tmp_path / "ended.jsonl", *log[:-1])]).faults
+
+
+@pytest.fixture
+def lists_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[list[str]]:
+    """The models for which the price lists were asked, while answers are kept in an empty folder."""
+    monkeypatch.setenv("CONTEXT_WINDOW_HOME", str(tmp_path))
+    asked: list[str] = []
+
+    def ask(model: str) -> object:
+        asked.append(model)
+        return priced_model(model)
+
+    monkeypatch.setattr(money, "priced_model", ask)
+    yield asked
+    forget()
+
+
+def forget() -> None:
+    for function in (money._goes_by_the_hour, money._starts, money._quote):
+        function.cache_clear()
+
+
+MODELS = ("claude-opus-4-6", "claude-sonnet-4-5-20250929", "gpt-5.6-sol", "deepseek-chat", "gemini-2.5-pro", "no-such-model")
+PRICED = [
+    request(model, input_tokens=tokens, cache_read=7, cache_write_1h=9, speed=speed, region=region, searches=1)
+    for model in MODELS
+    for tokens in (1, 250_000)
+    for speed, region in (("", ""), ("fast", ""), ("priority", "us"))
+]
+
+
+def test_prices_that_were_kept_are_those_of_the_lists(lists_asked: list[str], tmp_path: Path) -> None:
+    """A second run asks no list, unless the file is damaged."""
+
+    def run() -> list[object]:
+        forget()
+        lists_asked.clear()
+        with keeping():
+            return [(invoice_of(each), rates_of(each)) for each in PRICED]
+
+    forget()
+    fresh = [(invoice_of(each), rates_of(each)) for each in PRICED]
+    assert (run(), bool(lists_asked)) == (fresh, True)
+    assert (run(), lists_asked) == (fresh, [])
+    (file,) = tmp_path.iterdir()
+    for content in (b"", file.read_bytes()[:-9] + b'["1","1"]', b"\xff" * 99):
+        file.write_bytes(content)
+        assert (run(), bool(lists_asked)) == (fresh, True)
+        assert (run(), lists_asked) == (fresh, [])

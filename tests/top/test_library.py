@@ -127,11 +127,11 @@ def test_a_session_is_named_by_its_title_or_its_users_first_words(tmp_path: Path
     """Also in a log that is much longer than what is read of it."""
     log = Log("s-1")
     log.add("user", message={"role": "user", "content": "<command-name>/clear</command-name>"})
-    log.user(f"Mend\nthe  till. {'x' * 500}")
+    log.user(f"Mend\nthe  till. {'words ' * 99}")
     log.user("y" * size)
     path = log.write(tmp_path)
     title = title_of(str(path), "s-1")
-    assert title.startswith("Mend the till. xxx")
+    assert title.startswith("Mend the till. words words")
     assert len(title) == LONGEST
     log.lines.insert(1, json.dumps({"type": "custom-title", "customTitle": 'The "till"', "sessionId": "s-1"}))
     assert title_of(str(log.write(tmp_path)), "s-1") == 'The "till"'
