@@ -158,7 +158,6 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "no list of tools": ({"tools": None}, "tools=None: pass a list of tools"),
     "a tool": ({"tools": {"name": "ls"}}, "pass a list of tools"),
     "a number as tool": ({"tools": [5]}, "pass each tool as its definition"),
-    "an empty tool": ({"tools": [{}]}, "the definition is empty"),
 }
 
 
