@@ -127,7 +127,8 @@ def manage(
     Args:
         messages: All messages of the conversation so far, as they would be sent: of Anthropic's Messages API, OpenAI's Chat Completions or
             Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`), smolagents, LlamaIndex, AutoGen
-            (`LLMMessage`) or the Agent Framework. Each is a dictionary, or an object of the client or framework, such as `types.Content`.
+            (`LLMMessage`), the Agent Framework, LangChain or Pydantic AI. Each is a dictionary, or an object of the client or framework,
+            such as `types.Content`.
         model: The model's name.
         max_tokens: Tokens that a request may have; `auto` for the window that costs least by the model's prices.
         window: Other settings, with their `max_tokens`, which may be larger than we know the model's window to be.
@@ -140,18 +141,20 @@ def manage(
         UnknownModelError: The model's window is unknown; pass `max_tokens`.
         ContextOverflowError: The task and the newest messages alone do not fit.
     """
+    from .gateway.framework_objects import format_of_objects
     from .gateway.wire_format import RequestConversation
 
-    given = [_as_dict(message, f"messages[{index}]") for index, message in enumerate(_checked_list(messages))]
+    _checked_list(messages)
     if not isinstance(model, str) or not model.strip():
         raise ModelArgumentError("model", model, "pass the model's name as a text")
     if not isinstance(system, str):
         raise ArgumentError("system", system, "pass the system prompt as one text")
     windows = _windows(_checked_window(window, max_tokens, model))
-    for index, message in enumerate(given):
-        _check(message, f"messages[{index}]")
-    wire = _format_of(given or [{"role": "user"}], model, are_steps=bool(given) and hasattr(messages[0], "render_as_markdown"))
-    _check_roles(given, wire.adapter.roles)
+    wire, given = format_of_objects(messages[0] if messages else None), list[Any](messages)
+    if wire is None:
+        given = _as_dicts(messages)
+        wire = _format_of(given or [{"role": "user"}], model, are_steps=bool(given) and hasattr(messages[0], "render_as_markdown"))
+        _check_roles(given, wire.adapter.roles)
     definitions = [json.loads(text) for text in tool_texts(tools)]
     recall = next((each for each in definitions if any(tool.get("name") == RECALL for tool in anthropic_tools([each]))), None)
     others = [each for each in definitions if each is not recall]
@@ -160,13 +163,15 @@ def manage(
         fitted = windows.fit(wire, conversation) if given else None
     except RecursionError:
         raise FormatError("messages", "nested too deeply") from None
-    shown = messages if fitted is None else _as_given(wire.in_order({}, fitted), given, messages)
+    shown: Sequence[M] = messages
+    if fitted is not None:
+        shown = list[Any](fitted) if wire.is_of_objects else _as_given(wire.in_order({}, fitted), given, messages)
     return ManagedMessages(shown, Source(windows, wire, conversation))
 
 
-def _checked_list(messages: Sequence[M]) -> Sequence[M]:
+def _checked_list(messages: object) -> None:
     if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
-        return messages
+        return
     advice = "pass a list of messages, each a dictionary or an object of a client or framework"
     if isinstance(messages, Iterator):
         advice = f"{advice}: list(…) makes one of this, which could be read only once"
@@ -190,6 +195,13 @@ def _checked_window(window: ContextWindow | None, max_tokens: int | str | None, 
         advice = f"a request to {short(model)} may have {most:,} tokens at most; pass that or less, or leave it out"
         raise BudgetError("max_tokens", max_tokens, f"{advice}. If your model takes more: window=ContextWindow(max_tokens={max_tokens})")
     return settings
+
+
+def _as_dicts(messages: Sequence[object]) -> list[Json]:
+    given = [_as_dict(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    for index, message in enumerate(given):
+        _check(message, f"messages[{index}]")
+    return given
 
 
 def _as_dict(message: object, where: str) -> Json:
@@ -318,7 +330,7 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
     from .gateway.vercel_messages import VercelFormat
 
     if any(str(message.get("type")) in LANGCHAIN_TYPES for message in messages):
-        raise ArgumentError("messages", messages, "these are LangChain's messages; use context_window.integrations.langchain")
+        raise ArgumentError("messages", messages, "these are dumps of LangChain's messages; pass the messages themselves")
     if are_steps or any(role_of(message) in SMOLAGENTS_ROLES for message in messages):
         return SmolagentsFormat()
     if any(_is_vercel(block) for message in messages for block in _blocks(message)):
