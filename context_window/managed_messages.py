@@ -23,6 +23,7 @@ from session.session import Session
 from .decision.plan import Decision, Plan
 from .decision.tool_rules import RECALL
 from .errors import ArgumentError, BudgetError, ModelArgumentError, RecallError
+from .integrations.recall_mixin import RecallMixin
 from .models import describe_model
 from .models.names import family
 from .settings.context_window import ContextWindow
@@ -48,7 +49,7 @@ LEVELS_MAX = 200
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
-class ManagedMessages(list[M]):
+class ManagedMessages(list[M], RecallMixin):
     """The messages that the model should see: a list that also tells what it leaves out. Copies, slices and pickles are plain lists."""
 
     def __init__(self, messages: Iterable[M], source: Source) -> None:
@@ -59,6 +60,7 @@ class ManagedMessages(list[M]):
         """
         super().__init__(messages)
         self._source = source
+        self._conversations = source  # type: ignore[assignment]  # it recalls as a tracker does
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
@@ -82,23 +84,6 @@ class ManagedMessages(list[M]):
                 found.setdefault(places[decision.item_id], []).append(decision)
         return found
 
-    def recall(self, id: str = "", from_line: int = 0, lines: int = 0, query: str = "") -> str:
-        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
-
-        Of a long content you get a page, and can ask for others. A query finds lines in all that was said so far.
-
-        Args:
-            id: The recall id.
-            from_line: The first line to show of a long content, from 1.
-            lines: The number of lines to show; as many as there is room for by default.
-            query: Words to find, or a text as it stands, instead of an id.
-        """
-        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
-        text, is_error = self._source.windows.recalled(self._source.wire, self._source.conversation, arguments)
-        if is_error:
-            raise RecallError(id or query, text.removeprefix(f"recall id {short(id)}: "))
-        return text
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -107,6 +92,18 @@ class Source:
     windows: Windows
     wire: MessageFormat
     conversation: RequestConversation
+
+    def recall(self, id: str = "", *, from_line: int = 0, lines: int = 0, query: str = "") -> str:
+        """Return content that was taken out, as text.
+
+        Raises:
+            RecallError: Nothing in the conversation has it.
+        """
+        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
+        text, is_error = self.windows.recalled(self.wire, self.conversation, arguments)
+        if is_error:
+            raise RecallError(id or query, text.removeprefix(f"recall id {short(id)}: "))
+        return text
 
 
 def manage(
