@@ -23,6 +23,7 @@ from session.session import Session
 from .decision.plan import Decision, Plan
 from .decision.tool_rules import RECALL
 from .errors import ArgumentError, BudgetError, ModelArgumentError, RecallError
+from .integrations.recall_mixin import RecallMixin
 from .models import describe_model
 from .models.names import family
 from .settings.context_window import ContextWindow
@@ -48,7 +49,7 @@ LEVELS_MAX = 200
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
-class ManagedMessages(list[M]):
+class ManagedMessages(list[M], RecallMixin):
     """The messages that the model should see: a list that also tells what it leaves out. Copies, slices and pickles are plain lists."""
 
     def __init__(self, messages: Iterable[M], source: Source) -> None:
@@ -59,6 +60,7 @@ class ManagedMessages(list[M]):
         """
         super().__init__(messages)
         self._source = source
+        self._conversations = source  # type: ignore[assignment]  # it recalls as a tracker does
 
     def __reduce__(self) -> tuple[Any, ...]:
         return list, (list(self),)
@@ -82,23 +84,6 @@ class ManagedMessages(list[M]):
                 found.setdefault(places[decision.item_id], []).append(decision)
         return found
 
-    def recall(self, id: str = "", from_line: int = 0, lines: int = 0, query: str = "") -> str:
-        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
-
-        Of a long content you get a page, and can ask for others. A query finds lines in all that was said so far.
-
-        Args:
-            id: The recall id.
-            from_line: The first line to show of a long content, from 1.
-            lines: The number of lines to show; as many as there is room for by default.
-            query: Words to find, or a text as it stands, instead of an id.
-        """
-        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
-        text, is_error = self._source.windows.recalled(self._source.wire, self._source.conversation, arguments)
-        if is_error:
-            raise RecallError(id or query, text.removeprefix(f"recall id {short(id)}: "))
-        return text
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -107,6 +92,18 @@ class Source:
     windows: Windows
     wire: MessageFormat
     conversation: RequestConversation
+
+    def recall(self, id: str = "", *, from_line: int = 0, lines: int = 0, query: str = "") -> str:
+        """Return content that was taken out, as text.
+
+        Raises:
+            RecallError: Nothing in the conversation has it.
+        """
+        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
+        text, is_error = self.windows.recalled(self.wire, self.conversation, arguments)
+        if is_error:
+            raise RecallError(id or query, text.removeprefix(f"recall id {short(id)}: "))
+        return text
 
 
 def manage(
@@ -127,7 +124,8 @@ def manage(
     Args:
         messages: All messages of the conversation so far, as they would be sent: of Anthropic's Messages API, OpenAI's Chat Completions or
             Responses, Google's `contents`, Bedrock's Converse API, Vercel's AI SDK (`ModelMessage`), smolagents, LlamaIndex, AutoGen
-            (`LLMMessage`) or the Agent Framework. Each is a dictionary, or an object of the client or framework, such as `types.Content`.
+            (`LLMMessage`), the Agent Framework, LangChain or Pydantic AI. Each is a dictionary, or an object of the client or framework,
+            such as `types.Content`.
         model: The model's name.
         max_tokens: Tokens that a request may have; `auto` for the window that costs least by the model's prices.
         window: Other settings, with their `max_tokens`, which may be larger than we know the model's window to be.
@@ -140,18 +138,20 @@ def manage(
         UnknownModelError: The model's window is unknown; pass `max_tokens`.
         ContextOverflowError: The task and the newest messages alone do not fit.
     """
+    from .gateway.framework_objects import format_of_objects
     from .gateway.wire_format import RequestConversation
 
-    given = [_as_dict(message, f"messages[{index}]") for index, message in enumerate(_checked_list(messages))]
+    _checked_list(messages)
     if not isinstance(model, str) or not model.strip():
         raise ModelArgumentError("model", model, "pass the model's name as a text")
     if not isinstance(system, str):
         raise ArgumentError("system", system, "pass the system prompt as one text")
     windows = _windows(_checked_window(window, max_tokens, model))
-    for index, message in enumerate(given):
-        _check(message, f"messages[{index}]")
-    wire = _format_of(given or [{"role": "user"}], model, are_steps=bool(given) and hasattr(messages[0], "render_as_markdown"))
-    _check_roles(given, wire.adapter.roles)
+    wire, given = format_of_objects(messages[0] if messages else None), list[Any](messages)
+    if wire is None:
+        given = _as_dicts(messages)
+        wire = _format_of(given or [{"role": "user"}], model, are_steps=bool(given) and hasattr(messages[0], "render_as_markdown"))
+        _check_roles(given, wire.adapter.roles)
     definitions = [json.loads(text) for text in tool_texts(tools)]
     recall = next((each for each in definitions if any(tool.get("name") == RECALL for tool in anthropic_tools([each]))), None)
     others = [each for each in definitions if each is not recall]
@@ -160,13 +160,15 @@ def manage(
         fitted = windows.fit(wire, conversation) if given else None
     except RecursionError:
         raise FormatError("messages", "nested too deeply") from None
-    shown = messages if fitted is None else _as_given(wire.in_order({}, fitted), given, messages)
+    shown: Sequence[M] = messages
+    if fitted is not None:
+        shown = list[Any](fitted) if wire.is_of_objects else _as_given(wire.in_order({}, fitted), given, messages)
     return ManagedMessages(shown, Source(windows, wire, conversation))
 
 
-def _checked_list(messages: Sequence[M]) -> Sequence[M]:
+def _checked_list(messages: object) -> None:
     if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
-        return messages
+        return
     advice = "pass a list of messages, each a dictionary or an object of a client or framework"
     if isinstance(messages, Iterator):
         advice = f"{advice}: list(…) makes one of this, which could be read only once"
@@ -190,6 +192,13 @@ def _checked_window(window: ContextWindow | None, max_tokens: int | str | None, 
         advice = f"a request to {short(model)} may have {most:,} tokens at most; pass that or less, or leave it out"
         raise BudgetError("max_tokens", max_tokens, f"{advice}. If your model takes more: window=ContextWindow(max_tokens={max_tokens})")
     return settings
+
+
+def _as_dicts(messages: Sequence[object]) -> list[Json]:
+    given = [_as_dict(message, f"messages[{index}]") for index, message in enumerate(messages)]
+    for index, message in enumerate(given):
+        _check(message, f"messages[{index}]")
+    return given
 
 
 def _as_dict(message: object, where: str) -> Json:
@@ -318,7 +327,7 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
     from .gateway.vercel_messages import VercelFormat
 
     if any(str(message.get("type")) in LANGCHAIN_TYPES for message in messages):
-        raise ArgumentError("messages", messages, "these are LangChain's messages; use context_window.integrations.langchain")
+        raise ArgumentError("messages", messages, "these are dumps of LangChain's messages; pass the messages themselves")
     if are_steps or any(role_of(message) in SMOLAGENTS_ROLES for message in messages):
         return SmolagentsFormat()
     if any(_is_vercel(block) for message in messages for block in _blocks(message)):

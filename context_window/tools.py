@@ -61,7 +61,7 @@ def tool_text(tool: Tool) -> str:
     try:
         if isinstance(tool, str):
             return clean(_checked(tool))
-        definition = _filled(tool if isinstance(tool, Mapping) else _definition(tool))
+        definition = tool if isinstance(tool, Mapping) else _definition(tool)
         return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError, RecursionError) as error:
         function = _innermost(tool)
@@ -133,12 +133,6 @@ def _checked(text: str) -> str:
     if not isinstance(json.loads(text), dict):
         raise TypeError("the text is JSON, but not an object")
     return text
-
-
-def _filled(definition: Any) -> Any:
-    if not definition:
-        raise TypeError("the definition is empty")
-    return definition
 
 
 def _plain(value: object) -> Any:

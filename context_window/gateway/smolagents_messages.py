@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, Role
 from session.parts import Image, Part
 from session.providers.additions import PREAMBLE
+from session.providers.mended_items import CARRIED
 from session.transcripts.values import json_text
 
 from ..integrations.content_parts import blocks_of, visible_content
@@ -53,7 +54,8 @@ class SmolagentsAdapter(MessageAdapter[Json]):
         if role == RESPONSE:
             return [FunctionCallOutput("", parts, "", id=next(ids), created_at=0.0)]
         roles: dict[str, Role] = {"assistant": "assistant", "system": "system"}
-        return [Message(roles.get(role, "user"), parts, id=next(ids), created_at=0.0)]
+        extra = {CARRIED: True} if role == "assistant" else {}  # smolagents writes empty ones, and joins them with what follows
+        return [Message(roles.get(role, "user"), parts, extra=extra, id=next(ids), created_at=0.0)]
 
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
         """Return a copy that shows the visible item, or None if there is none."""

@@ -88,13 +88,14 @@ class Windows:
             ContextOverflowError: What must be kept does not fit.
             ContextWindowError: The conversation cannot be fitted for another reason, or a refused one cannot become smaller.
         """
-        bare = without_marks(conversation.messages)
+        bare = _bare(wire, conversation)
         tracker = self._tracker_for(wire, conversation)
-        seconds = cache_seconds(conversation.messages) if self._window.max_tokens == "auto" else None
+        is_paused = self._window.max_tokens == "auto" and not wire.is_of_objects
+        seconds = cache_seconds(conversation.messages) if is_paused else None
         messages = tracker.fit(bare, system=conversation.system, refusal=refusal, on_view=on_view, cache_seconds=seconds)
         if not messages or (len(messages) == len(bare) and all(map(is_, messages, bare))):
             return None
-        return marked_again(conversation.messages, bare, messages)
+        return messages if wire.is_of_objects else marked_again(conversation.messages, bare, messages)
 
     def note_count(self, wire: MessageFormat, conversation: RequestConversation, figures: ViewFigures, tokens: int) -> None:
         """Learn from the provider's count of a view that was sent, if it shows that later ones would go above the budget.
@@ -111,7 +112,7 @@ class Windows:
         allowed = allowed_tokens(tracker.budget, figures.tokens, tokens)
         if self._window.max_tokens == "auto" or 2 * tokens < tracker.budget or 50 * allowed > 49 * figures.budget:
             return
-        tracker.note_count(without_marks(conversation.messages), tokens, system=conversation.system)
+        tracker.note_count(_bare(wire, conversation), tokens, system=conversation.system)
 
     def recalled(self, wire: MessageFormat, conversation: RequestConversation, arguments: str | Mapping[str, Any]) -> tuple[str, bool]:
         """Return the result of a recall call, as text, and True if it is an error. An image or a document is only named.
@@ -125,7 +126,7 @@ class Windows:
             SessionError: A message cannot be read.
         """
         tracker = self._tracker_for(wire, conversation)
-        result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
+        result = tracker.recalled(_bare(wire, conversation), arguments, system=conversation.system)
         return result.text, result.is_error
 
     def plan(self, wire: MessageFormat, conversation: RequestConversation) -> tuple[Plan, dict[str, int]]:
@@ -135,7 +136,7 @@ class Windows:
             wire: The conversation's wire format.
             conversation: The conversation.
         """
-        return self._tracker_for(wire, conversation).plan(without_marks(conversation.messages), system=conversation.system)
+        return self._tracker_for(wire, conversation).plan(_bare(wire, conversation), system=conversation.system)
 
     def room(self, wire: MessageFormat, conversation: RequestConversation) -> int:
         """Return the characters that the results of recalls may have in one answer: about an eighth of the budget, or a set amount."""
@@ -178,6 +179,11 @@ class Windows:
         is_responses = isinstance(wire, ResponsesWire) and family(conversation.model) == "openai"
         name = f"responses/{conversation.model}" if is_responses else conversation.model  # a PDF costs less there
         return ContextWindowManager(name, context_window=window, tools=tools, options=conversation.options)
+
+
+def _bare(wire: MessageFormat, conversation: RequestConversation) -> list[Any]:
+    """Return the messages without marks for the provider's cache, which move."""
+    return list(conversation.messages) if wire.is_of_objects else without_marks(conversation.messages)
 
 
 def _kind_of(wire: MessageFormat, conversation: RequestConversation) -> bytes:

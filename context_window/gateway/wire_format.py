@@ -50,9 +50,11 @@ class MessageFormat(ABC):
 
     Attributes:
         adapter: Reads and copies single messages.
+        is_of_objects: True if the messages are objects of a framework, and no JSON.
     """
 
-    adapter: ClassVar[MessageAdapter[Json]]
+    adapter: ClassVar[MessageAdapter[Any]]
+    is_of_objects: ClassVar[bool] = False
 
     def in_order(self, body: Json, messages: Sequence[Json]) -> list[Json]:  # noqa: ARG002 - the base case
         """Return the messages in a row that the provider accepts.
@@ -79,7 +81,7 @@ class WireFormat(MessageFormat):
     upstream: ClassVar[str]
     field: ClassVar[str]
     variables: ClassVar[Mapping[str, str]]
-    adapter: ClassVar[MessageAdapter[Json]]
+    adapter: ClassVar[MessageAdapter[Any]]
     joined_answer: ClassVar[type[JoinedAnswer]]
 
     @abstractmethod

@@ -1,10 +1,11 @@
-"""`RecallMixin`: the tool by which a framework's model asks for what a view has lost."""
+"""`RecallMixin`: the tool by which a model asks for what a view has lost, of adapters and of what `manage` returns."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from .conversation_tracker import ConversationTracker
+if TYPE_CHECKING:
+    from .conversation_tracker import ConversationTracker
 
 
 class RecallMixin:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from context_window import ContextWindowError, manage
+from context_window import ContextWindowError, ContextWindowWarning, manage
 from session import SessionError
 from tests.integrations.test_managed_formats import FORMATS, Turn
 from tests.integrations.test_managed_messages import FORMATS as SERVED
@@ -41,7 +42,9 @@ def check_list(seed: Seed, messages: Any, number: int) -> str:
         return REFUSED  # no JSON
     model = (FORMATS.get(seed.name) or SERVED[seed.name])[0]
     try:
-        view = manage(messages, model=model, max_tokens=BUDGETS[number % len(BUDGETS)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ContextWindowWarning)  # of what it mends
+            view = manage(messages, model=model, max_tokens=BUDGETS[number % len(BUDGETS)])
     except (ContextWindowError, SessionError):
         return REFUSED
     assert isinstance(view, list)

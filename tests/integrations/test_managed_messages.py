@@ -174,14 +174,6 @@ def test_what_is_no_list_of_these_formats_is_refused(messages: Any, problem: str
         manage(messages, model="claude-sonnet-5-5")
 
 
-def test_messages_of_langchain_are_refused_by_name() -> None:
-    from langchain_core.messages import HumanMessage, SystemMessage
-
-    for messages in ([HumanMessage("hi")], [SystemMessage("Be brief."), HumanMessage("hi")]):
-        with pytest.raises(ArgumentError, match=r"integrations\.langchain"):
-            manage(messages, model="gpt-5")
-
-
 def test_a_model_without_a_known_window_needs_one() -> None:
     messages = [{"role": "user", "content": "hi"}]
     with pytest.raises(UnknownModelError):

@@ -13,10 +13,10 @@ from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
 from pydantic_ai.messages import ModelRequest, ModelResponse, TextPart, ToolCallPart, ToolReturnPart, UserPromptPart
 
 from context_window.integrations.conversation_tracker import ConversationTracker
-from context_window.integrations.langchain import _LangChainAdapter
+from context_window.integrations.langchain_messages import LangChainAdapter
 from context_window.integrations.message_adapter import MessageAdapter
 from context_window.integrations.message_hashes import hash_messages
-from context_window.integrations.pydantic_ai import _PydanticAdapter
+from context_window.integrations.pydantic_ai_messages import PydanticAdapter
 from context_window.integrations.responses_adapter import ResponsesAdapter
 from tests.support.agents import manager
 
@@ -39,9 +39,9 @@ def pydantic_ai(turn: int) -> list[Any]:
 
 
 ADAPTERS: dict[Callable[[int], list[Any]], Callable[[], MessageAdapter[Any]]] = {
-    langchain: _LangChainAdapter,
+    langchain: LangChainAdapter,
     responses: ResponsesAdapter,
-    pydantic_ai: _PydanticAdapter,
+    pydantic_ai: PydanticAdapter,
 }
 frameworks = pytest.mark.parametrize("framework", ADAPTERS)
 
