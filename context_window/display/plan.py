@@ -109,7 +109,7 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
 def _headline(plan: Plan, glyphs: Glyphs) -> Iterator[Span]:
     changed, items = len(plan.trims), len(plan) - len(plan.never_sent)
     if not changed:
-        yield Span(f"no changes to {items:,} items", STRONG)
+        yield Span(f"no changes to {items:,} item{'s' * (items != 1)}", STRONG)
         yield Span(f"{plan.after:,} tokens of {plan.budget:,}")
     else:
         yield Span(f"{changed:,} of {items:,} items change", STRONG)

@@ -98,6 +98,8 @@ def connect(model: str, server: Server, stack: AsyncExitStack) -> Model:
         ChatError: Nobody is known to serve it, there is no key, or its provider's client is missing or cannot be made.
     """
     name, base_url = provider_of(model, server), server.base_url
+    if base_url and not base_url.startswith(("http://", "https://")):
+        raise ChatError(f"--base-url {short(base_url)} is no address of a server: begin it with http:// or https://")
     package, keys, _ = PROVIDERS[name]
     options: dict[str, Any] = {"base_url": base_url} if base_url else {}
     if not PROVIDERS[name].has_key:

@@ -70,6 +70,14 @@ def test_a_model_whose_client_is_missing_says_the_line_that_installs_it(
     assert f"{model} needs another package: {package_line(package)}" in err
 
 
+def test_a_window_without_room_for_any_message_is_said_to_be_too_small(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIChatStub() as stub:
+        monkeypatch.setattr(sys, "stdin", StringIO("Hello\n"))
+        out = shell("chat", "--model", "qwen3-local", "--base-url", f"{stub.url}/v1", "--max-tokens", 50)[1]
+        assert stub.requests == []
+        assert "not sent: the window of 50 tokens is too small" in out
+
+
 @pytest.mark.parametrize("words", [3_000, 30_000])
 def test_a_message_that_the_model_would_see_only_in_part_is_not_sent(shell: Shell, monkeypatch: pytest.MonkeyPatch, words: int) -> None:
     with OpenAIChatStub() as stub:
