@@ -65,10 +65,8 @@ class ModelTurns:
             chat.screen.inform(refused if model.unfinished is None else broken, "red")
         finally:
             if (known := model.unfinished) is not None:
-                read = f"about {known.total_input:,} tokens of input"
-                chat.screen.inform(
-                    f"an unfinished answer is billed too: {read} and at least {known.output_tokens:,} of output (hence the +)"
-                )
+                wrote = f" and at least {known.output_tokens:,} of output" if known.output_tokens else ""
+                chat.screen.inform(f"an unfinished answer is billed too: about {known.total_input:,} tokens of input{wrote} (hence the +)")
             chat.show_usage()
             chat.save()
 
