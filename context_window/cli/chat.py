@@ -120,7 +120,7 @@ async def _talk(
         with screen.working(f"loading the client of {model}"):
             state.llm = connect(model, server, stack)
         names = ", ".join(definition["name"] for definition in toolbox.definitions[:-1])
-        where = f" at {redacted(server.base_url)}" if server.base_url and not base_url else ""
+        where = f" at {redacted(server.base_url)}{' without a key' * server.is_keyless}" if server.base_url and not base_url else ""
         screen.inform(f"{model}{where}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
         if session.turn_count():
             show_last_turn(state)

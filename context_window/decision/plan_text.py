@@ -197,16 +197,11 @@ def text(plan: Plan) -> str:
     return "\n".join([headline(plan), *_lines(plan)])
 
 
-def definition_words(definitions: Sequence[ToolDefinition], tokens: int | None = None) -> list[str]:
-    """Return what tool definitions cost, in words: all, those of each MCP server, and those that were never called. Empty without any.
-
-    Args:
-        definitions: The definitions.
-        tokens: Tokens of all, with what the provider adds to them; None for their sum.
-    """
+def definition_words(definitions: Sequence[ToolDefinition]) -> list[str]:
+    """Return what tool definitions cost, in words: all, those of each MCP server, and those that were never called. Empty without any."""
     if not definitions:
         return []
-    count, tokens = len(definitions), sum(tool.tokens for tool in definitions) if tokens is None else tokens
+    count, tokens = len(definitions), sum(tool.tokens for tool in definitions)
     words = [f"{count:,} tool definition{'s' if count > 1 else ''} {tokens:,} tokens"]
     servers: Counter[str] = Counter()
     for tool in definitions:

@@ -18,6 +18,7 @@ from ..decision.plan_text import (
     tight_budget,
 )
 from ..errors import FEWER_TOOLS, OUTSIDE_ITEMS
+from ..settings.usage_snapshot import rows_of
 from .charts import length_bar
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, fit, flow, table, width_of, wrapped
@@ -108,7 +109,7 @@ def plan_lines(display: PlanDisplay, width: int, glyphs: Glyphs) -> list[Line]:
 def _headline(plan: Plan, glyphs: Glyphs) -> Iterator[Span]:
     changed, items = len(plan.trims), len(plan) - len(plan.never_sent)
     if not changed:
-        yield Span(f"no changes to {items:,} items", STRONG)
+        yield Span(f"no changes to {items:,} item{'s' * (items != 1)}", STRONG)
         yield Span(f"{plan.after:,} tokens of {plan.budget:,}")
     else:
         yield Span(f"{changed:,} of {items:,} items change", STRONG)
@@ -135,11 +136,11 @@ def _bars(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
 
 def _totals(plan: Plan, width: int, glyphs: Glyphs) -> list[Line]:
     rows = action_totals(plan)
-    overhead = (plan.overhead_before, plan.overhead - plan.note_tokens)
     note = [plan.note_tokens] if plan.note_tokens else []
-    befores = [row.before for row in rows] + [0 for _ in note] + [overhead[0], plan.before]
-    afters = [row.after for row in rows] + note + [overhead[1], plan.after]
-    freed = [row.freed for row in rows] + [-tokens for tokens in note] + [overhead[0] - overhead[1], plan.freed]
+    before = rows_of([*(row.before for row in rows), *(0 for _ in note)], 0, plan.overhead_before)  # as in the report on usage
+    after = rows_of([*(row.after for row in rows), *note], 0, plan.overhead - plan.note_tokens)
+    befores, afters = [*before.tokens, before.overhead, plan.before], [*after.tokens, after.overhead, plan.after]
+    freed = [one - other for one, other in zip(befores, afters, strict=True)]
     styles = [""] * (len(rows) + len(note) + 1) + [STRONG]
 
     def numbers(amounts: list[int]) -> list[Span]:

@@ -30,6 +30,12 @@ TOOLS = 8
 BARS = 14
 """Columns of the bar of the largest tool."""
 LARGEST = "Largest items"
+LEGEND = (
+    "SYSTEM: instructions. CONTEXT: rules and files that were put in. DIALOG: messages of user and model. SYSTEM_OUTPUT: tool calls and "
+    "their results. overhead: what is in no message, such as tools. share: in a full window, what is above it is trimmed first. free: room "
+    "up to the budget."
+)
+"""The words of the table, for who sees it for the first time."""
 
 
 def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool = False) -> list[Line]:
@@ -56,6 +62,7 @@ def usage_lines(report: UsageReport, width: int, glyphs: Glyphs, *, brief: bool 
         lines += [[], *_quiet(f"{glyphs.flag} above its share: trimmed first when the window is full", width, glyphs)]
     if brief:
         return lines
+    lines += [[], *_quiet(LEGEND, width, glyphs)]
     lines += _lists(report, width, glyphs)
     lines_below = (line for footnote in footnotes(report) for line in _quiet(footnote, width, glyphs))
     overhead = [Span(glyphs.safe(span.text), span.style) for span in _overhead(report)]
@@ -226,10 +233,11 @@ def _largest(report: UsageReport, width: int, glyphs: Glyphs, name_width: int = 
 
 def _overhead(report: UsageReport) -> Iterator[Span]:
     """Yield what the overhead is for, if there are tools: their definitions, those that were never called, and the rest."""
-    if words := definition_words(report.definitions, report.tools_overhead):
+    if words := definition_words(report.definitions):
         yield Span(f"overhead: {words[0]}")
         yield from map(Span, words[1:])
-        yield Span(f"the rest {report.overhead - report.tools_overhead:,}")
+        rest = report.overhead - sum(tool.tokens for tool in report.definitions)
+        yield from [Span(f"the rest {rest:,}")] if rest > 0 else []
 
 
 def _counts(report: UsageReport) -> Iterator[Span]:

@@ -11,7 +11,7 @@ from session.session import Session
 
 from ..display.usage_line import usage_line
 from ..errors import ContextWindowError
-from ..events.definitions import Event, ThresholdCrossed, WindowEvent
+from ..events.definitions import CalibrationReset, Event, ThresholdCrossed, WindowEvent
 from ..manager import ContextWindowManager
 from .bill import Bill
 from .screen import Screen
@@ -76,7 +76,7 @@ class Chat:
     def show_usage(self) -> None:
         """Show what happened to the window, the tokens of the next request, and what the last turn and the session cost."""
         self.manager.process_session(self.session)
-        latest = {type(event): event for event in self.events if not isinstance(event, ThresholdCrossed)}
+        latest = {type(event): event for event in self.events if not isinstance(event, ThresholdCrossed | CalibrationReset)}
         self.events.clear()
         self.screen.console.print()
         for event in latest.values():  # without their figures, which the usage line shows

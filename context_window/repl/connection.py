@@ -17,14 +17,24 @@ from .chat import ChatError
 
 
 class Server(NamedTuple):
-    """Where a chat sends its requests. None for the provider that the model's name tells, and for that provider's own address."""
+    """Where a chat sends its requests.
+
+    Attributes:
+        provider: The provider whose API it has; None for the one that the model's name tells.
+        base_url: Its address; None for the provider's own.
+        is_keyless: True if the chat began without a key. One that is set later is meant for another server.
+    """
 
     provider: str | None = None
     base_url: str | None = None
+    is_keyless: bool = False
 
     def fixed(self, model: str) -> Server:
         """Return the server with its API, if it has an address: its key is not meant for another one, whichever model comes next."""
-        return Server(provider_of(model, self), self.base_url) if self.base_url else self
+        if not self.base_url:
+            return self
+        name = provider_of(model, self)
+        return Server(name, self.base_url, self.is_keyless or not PROVIDERS[name].has_key)
 
 
 class Provider(NamedTuple):
@@ -70,7 +80,8 @@ def continued(named: Server, kept: object, *, is_same_model: bool) -> Server:
         kept: The server that the session has kept; anything else is ignored.
         is_same_model: True if the options name no other model.
     """
-    old = Server(*(kept.get(field) for field in Server._fields)) if isinstance(kept, Mapping) else Server()
+    kept = kept if isinstance(kept, Mapping) else {}
+    old = Server(kept.get("provider"), kept.get("base_url"), kept.get("is_keyless") is True)
     if old.provider not in PROVIDERS or not isinstance(old.base_url, str | None) or named.provider not in (None, old.provider):
         return named
     if named.base_url is None and (old.base_url or is_same_model):
@@ -98,12 +109,14 @@ def connect(model: str, server: Server, stack: AsyncExitStack) -> Model:
         ChatError: Nobody is known to serve it, there is no key, or its provider's client is missing or cannot be made.
     """
     name, base_url = provider_of(model, server), server.base_url
+    if base_url and not base_url.startswith(("http://", "https://")):
+        raise ChatError(f"--base-url {short(base_url)} is no address of a server: begin it with http:// or https://")
     package, keys, _ = PROVIDERS[name]
     options: dict[str, Any] = {"base_url": base_url} if base_url else {}
-    if not PROVIDERS[name].has_key:
-        if not base_url:
-            raise ChatError(f"{keys[0]} is not set: export your key, or choose a model of another provider")
-        options["api_key"] = "none"  # a server of one's own may want no key, but the clients do
+    if not PROVIDERS[name].has_key and not base_url:
+        raise ChatError(f"{keys[0]} is not set: export your key, or choose a model of another provider")
+    if server.is_keyless:  # a server of one's own may want no key, but the clients do
+        options["api_key"] = "none"
     try:
         return _model(name, model, options, stack)
     except ModuleNotFoundError as error:
@@ -118,6 +131,8 @@ def _model(provider_name: str, model: str, options: dict[str, Any], stack: Async
         from anthropic import AsyncAnthropic
 
         claude = AsyncAnthropic(**options)
+        if "api_key" in options:
+            claude.auth_token = None  # older clients take it from the environment all the same
         stack.push_async_callback(claude.close)
         return AnthropicModel(claude, model)
     if provider_name == "google":

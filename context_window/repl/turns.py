@@ -24,6 +24,8 @@ INSTRUCTIONS = (
     "You are an assistant in a terminal. Answer briefly, in Markdown. Older tool outputs may be replaced by placeholders that name a "
     "recall id; the recall tool gives the content back, if you need it again."
 )
+SMALL = 4_000
+"""Tokens of a window that instructions and tools alone may fill."""
 
 
 class ModelTurns:
@@ -58,13 +60,13 @@ class ModelTurns:
             if result.stop not in (END_TURN, STOP_SEQUENCE):
                 chat.screen.inform(f"the model stopped early ({result.stop}); a message such as “go on” may give the rest")
         except ModelError as error:
-            chat.screen.inform(f"{error} Nothing is lost: Enter asks again.", "red")
+            refused = f"{error} Nothing is lost: Enter asks again."
+            broken = f"the answer broke off, and what is above is not in the log ({error.reason}): Enter asks for a whole one"
+            chat.screen.inform(refused if model.unfinished is None else broken, "red")
         finally:
             if (known := model.unfinished) is not None:
-                read = f"about {known.total_input:,} tokens of input"
-                chat.screen.inform(
-                    f"an unfinished answer is billed too: {read} and at least {known.output_tokens:,} of output (hence the +)"
-                )
+                wrote = f" and at least {known.output_tokens:,} of output" if known.output_tokens else ""
+                chat.screen.inform(f"an unfinished answer is billed too: about {known.total_input:,} tokens of input{wrote} (hence the +)")
             chat.show_usage()
             chat.save()
 
@@ -75,7 +77,7 @@ class ModelTurns:
             ChatError: The window has no room for the whole of it.
         """
         manager, message = self._chat.manager, Message("user", text)
-        if 4 * len(text) < manager.total_budget:  # a character has few tokens, most of them less than one
+        if 4 * len(text) + SMALL < manager.total_budget:  # a character has few tokens, most of them less than one
             return
         trial = self._chat.session.fork()
         trial.append(message)
@@ -83,11 +85,17 @@ class ModelTurns:
         change = next(change for change in plan if change.item_id == message.id)
         if change.after < change.before or plan.over_budget:
             others = plan.after - change.after
-            room, enough = max(0, plan.budget - others), smallest_budget(others + change.before)
-            raise ChatError(
-                f"not sent: your message has {change.before:,} tokens, and the window of {plan.budget:,} has room for {room:,}. "
-                f"Send it in parts, or start the chat with --continue --max-tokens {enough}"
-            )
+            again = "--continue " * (self._chat.session.turn_count() > 0) + f"--max-tokens {smallest_budget(others + change.before)}"
+            if others >= plan.budget:
+                problem = (
+                    f"the window of {plan.budget:,} tokens is too small: instructions, tools and what must be kept take {others:,}. Start"
+                )
+            else:
+                problem = (
+                    f"your message has {change.before:,} tokens, and the window of {plan.budget:,} has room for {plan.budget - others:,}"
+                )
+                problem += ". Send it in parts, or start"
+            raise ChatError(f"not sent: {problem} the chat with {again}")
 
     def _show(self, item: Item, answer: LiveAnswer) -> None:
         """Print an item that the turn has added to the log, unless it was printed as it arrived, and save it."""

@@ -37,24 +37,23 @@ class Rows(NamedTuple):
 def rows_of(tokens: Sequence[int], overhead: int, correction: int) -> Rows:
     """Return local counts adjusted so that they sum to the corrected total.
 
-    A positive correction is added to the overhead: most of it is a system prompt and tools that are in no log. A negative one lowers
-    every row by the same proportion.
+    The correction changes the overhead, as in a plan: most of it is a system prompt and tools that are in no log. Where the overhead is too
+    small for that, the rest lowers every row by the same proportion.
 
     Args:
         tokens: Local counts by rank.
         overhead: Local count of the rest of the request.
         correction: Tokens by which the request costs more than these together.
     """
-    if correction >= 0:
-        return Rows(tuple(tokens), overhead + correction)
-    counts = [*tokens, overhead]
-    local_total = sum(counts)
-    total = local_total + correction
-    scaled = [count * total // local_total for count in counts]
-    remainder = total - sum(scaled)
-    for row in sorted(range(len(counts)), key=lambda row: -(counts[row] * total % local_total))[:remainder]:
+    rest = overhead + correction
+    if rest >= 0:
+        return Rows(tuple(tokens), rest)
+    local_total = sum(tokens)
+    total = local_total + rest
+    scaled = [count * total // local_total for count in tokens]
+    for row in sorted(range(len(scaled)), key=lambda row: -(tokens[row] * total % local_total))[: total - sum(scaled)]:
         scaled[row] += 1
-    return Rows(tuple(scaled[:-1]), scaled[-1])
+    return Rows(tuple(scaled), 0)
 
 
 class SessionContents:

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from context_window import CalibrationReset, ContextWindow, ContextWindowManager, ModelConfig
 from context_window.calibration.reports import Report
+from context_window.display.plan import plan_text
 from context_window.errors import ArgumentError
 from context_window.events.definitions import Event
 from context_window.settings.usage_snapshot import rows_of
@@ -114,6 +115,30 @@ def test_rows_sum_to_the_total_and_none_is_negative(tokens: list[int], overhead:
     rows = rows_of(tokens, overhead, correction)
     assert sum(rows.tokens) + rows.overhead == full_log + correction
     assert min(*rows.tokens, rows.overhead) >= 0
+
+
+@pytest.mark.parametrize("model", ["claude-sonnet-4-5", None])
+@given(system=st.integers(0, 60), prompt=st.integers(30, 500))
+def test_the_report_on_usage_and_the_plan_say_the_same(model: str | None, system: int, prompt: int) -> None:
+    """tokens of each category, overhead and total: whatever a provider has reported, none is negative"""
+    manager = ContextWindowManager(model, token_counter=Letters(), context_window=ContextWindow(max_tokens=10_000))
+    session = Session(id="s")
+    session.add_message("system", "s" * (1 + system))
+    for item in asked(usage=Usage(input_tokens=prompt)).items:
+        session.append(item)
+    manager.process_session(session)
+    rows = {row.category.value: row.tokens for row in manager.usage().rows if row.items}
+    overhead = manager.usage().overhead
+    columns = {
+        line.split()[1]: int(line.split()[4]) for line in plan_text(manager.plan_session(session), 100).splitlines() if "kept" in line
+    }
+    [shown_overhead] = [
+        line.split()[-2] for line in plan_text(manager.plan_session(session), 100).splitlines() if line.startswith("overhead")
+    ]
+    assert columns.keys() == rows.keys()
+    assert all(abs(columns[name] - rows[name]) <= 1 for name in rows)
+    assert min(overhead, *columns.values()) >= 0
+    assert int(shown_overhead) == overhead
 
 
 @pytest.mark.parametrize("tokens", [0, 20])

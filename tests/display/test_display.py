@@ -93,6 +93,7 @@ def test_the_rows_that_are_shown_sum_to_the_total_that_is_shown(report: UsageRep
     printed = read_report(usage_text(report, width))
     assert len(printed.rows) == 5
     assert sum(printed.rows.values()) == printed.total == report.total
+    assert all(f"{word}: " in " ".join(usage_text(report, width).split()) for word in (*printed.rows, "share", "free"))
     if report.over_budget:
         assert (printed.over, printed.free) == (report.total - report.budget, None)
     else:

@@ -78,6 +78,8 @@ def test_an_answer_that_does_not_end_costs_at_least_its_input_and_the_text_so_fa
             screen.until_prompt()
             screen.press("\x04")
             assert screen.leave() == 0
+    told = "stopped; the log keeps" if end == "stopped" else "the answer broke off, and what is above is not in the log"
+    assert told in screen.flat
     [(read, written)] = re.findall(r"about ([\d,]+) tokens of input and at least ([\d,]+) of output", screen.flat)
     assert int(read) >= 100
     assert int(written) >= 10

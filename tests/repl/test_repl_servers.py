@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from io import StringIO
 from pathlib import Path
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -14,7 +16,7 @@ from context_window.repl.connection import PROVIDERS, Server, continued
 from session.extras import package_line
 from tests.support.chatting import environment
 from tests.support.shell import Shell
-from tests.support.stubs import OpenAIChatStub, OpenAIResponsesStub, Say
+from tests.support.stubs import AnthropicStub, OpenAIChatStub, OpenAIResponsesStub, Say
 
 SERVERS = st.builds(Server, st.none() | st.sampled_from(list(PROVIDERS)), st.none() | st.sampled_from(["http://a", "http://b"]))
 
@@ -48,6 +50,31 @@ def test_a_session_goes_on_with_its_server_and_its_budget_unless_another_one_is_
         assert (len(local.requests), len(public.requests)) == (4, 2)
 
 
+class Locked(AnthropicStub):
+    """A server that notes the keys it gets."""
+
+    keys: ClassVar[list[str]] = []
+
+    def serve(self, path: str, headers: Mapping[str, str], body: dict[str, Any]) -> dict[str, Any]:
+        self.keys.append(f"{headers.get('x-api-key')} {headers.get('authorization')}")
+        return super().serve(path, headers, body)
+
+
+def test_a_key_that_is_set_later_does_not_go_to_a_server_that_was_talked_to_without_one(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN")
+    for name in names:
+        monkeypatch.delenv(name, raising=False)
+    with Locked() as stub:
+        for options in (("--model", "claude-sonnet-5-5", "--base-url", stub.url), ("--continue",), ("--continue", "--base-url", stub.url)):
+            monkeypatch.setattr(sys, "stdin", StringIO("Hello\n"))
+            assert shell("chat", *options)[::2] == (0, "")
+            for name in names:
+                monkeypatch.setenv(name, "secret")
+    assert ["secret" in key for key in Locked.keys] == [False, False, True]
+
+
 @given(SERVERS, SERVERS, st.booleans())
 def test_nothing_goes_to_an_address_that_the_user_has_not_named_for_this_api(named: Server, kept: Server, is_same_model: bool) -> None:
     """The address is the one that the options name; without one the session's, unless they name another API."""
@@ -68,6 +95,14 @@ def test_a_model_whose_client_is_missing_says_the_line_that_installs_it(
     code, _, err = shell("chat", "--model", model)
     assert code == 2
     assert f"{model} needs another package: {package_line(package)}" in err
+
+
+def test_a_window_without_room_for_any_message_is_said_to_be_too_small(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIChatStub() as stub:
+        monkeypatch.setattr(sys, "stdin", StringIO("Hello\n"))
+        out = shell("chat", "--model", "qwen3-local", "--base-url", f"{stub.url}/v1", "--max-tokens", 50)[1]
+        assert stub.requests == []
+        assert "not sent: the window of 50 tokens is too small" in out
 
 
 @pytest.mark.parametrize("words", [3_000, 30_000])
