@@ -80,6 +80,11 @@ class SpendRow:
         """Price in US dollars of the requests whose price is known; None if that is true of none."""
         return None if self.requests == self.unpriced and self.requests and not self.cost else self.cost
 
+    @property
+    def marks(self) -> str:
+        """Signs of what is uncertain about the price."""
+        return marks(self.unpriced, self.disputed)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON values: amounts in tokens, and the price in US dollars as an exact decimal text, or None if unknown."""
         cost = self.known_cost
@@ -99,6 +104,11 @@ class SpendRow:
         """Return the sum of both rows under this row's name."""
         names = [name for name in self.__dataclass_fields__ if name != "name"]
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
+
+
+def marks(unpriced: int, disputed: int) -> str:
+    """Return `+` if prices of requests are unknown, at least in part, and `±` if two price lists differ on some."""
+    return f"{'+' if unpriced else ''}{'±' if disputed else ''}"
 
 
 def amounts_by_name(figures: SpendRow | Request) -> dict[str, int | None]:
@@ -208,7 +218,7 @@ def sum_of(name: str, requests: Sequence[Request], invoice: Callable[[Request], 
         invoice: Returns a request's price. Callers who make several sums of the same requests can work it out once.
     """
     invoices = [invoice(request) for request in requests]
-    disputes = [abs(invoice.cost - invoice.other) for invoice in invoices if invoice.cost is not None and invoice.other is not None]
+    disputes = [invoice.dispute for invoice in invoices if invoice.dispute is not None]
     return SpendRow(
         name,
         len(requests),
