@@ -182,6 +182,7 @@ def test_each_form_gives_one_session_and_each_request_once(form: str, as_documen
     session = account.sessions[0]
     thoughts = ["Reasoning 120", "FunctionCall"] if form in ("otel", "otel in one batch") else ["FunctionCall 120"]
     assert (len(account.sessions), session.id, session.metadata["warnings"]) == (1, "conv", [])
+    assert sum(line.text_bytes for line in account.lines) == sum(map(text_size, records))
     assert shape(session) == ["Message", "Message", *thoughts, "FunctionCallOutput", "Message 155"]
     [call] = [item for item in session.items if isinstance(item, FunctionCall)]
     [output] = [item for item in session.items if isinstance(item, FunctionCallOutput)]
