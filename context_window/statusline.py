@@ -58,8 +58,10 @@ def status_line(status: object, limits: PlanLimits | None = None, *, colours: bo
     fields = object_of(status)
     window = object_of(fields.get("context_window"))
     lines = last_lines(fields.get("transcript_path"))
-    requests = list(last_requests(lines))
-    last = request_of(window.get("current_usage")) or (requests[-1] if requests else None)
+    requests = last_requests(lines)
+    passed, logged = request_of(window.get("current_usage")), requests[-1] if requests else None
+    has_passes = passed is not None and logged is not None and logged.input < logged.all_input == passed.input
+    last = logged if passed is None or has_passes else passed  # several passes for one answer are passed as their sum
     model = object_of(fields.get("model"))
     size = 1_000_000 if "[1m]" in str(model.get("id")).lower() else count_of(window.get("context_window_size"))
     parts = [_name(model)]
@@ -84,7 +86,7 @@ def pause_line(event: object) -> str:
         event: What Claude Code passes to a hook before it sends a prompt.
     """
     lines = last_lines(object_of(event).get("transcript_path"))
-    requests, answer = list(last_requests(lines)), last_answer(lines)
+    requests, answer = last_requests(lines), last_answer(lines)
     if not requests or answer is None:
         return ""
     cold = cold_cache(answer, requests[-1].filled, answer.model, datetime.now(UTC).timestamp())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -24,6 +23,8 @@ class StatusRequest(NamedTuple):
     read: int
     """Input tokens read from the cache."""
     output: int
+    all_input: int = 0
+    """Tokens of all its prompts, if the answer took several."""
 
     @property
     def input(self) -> int:
@@ -36,28 +37,29 @@ class StatusRequest(NamedTuple):
         return self.input + self.output
 
 
-def last_requests(lines: list[bytes]) -> Iterator[StatusRequest]:
-    """Yield the requests of the main conversation in these lines of a transcript, oldest first."""
+def last_requests(lines: list[bytes]) -> list[StatusRequest]:
+    """Return the requests of the main conversation since its last compaction in these lines of a transcript, oldest first."""
+    requests: list[StatusRequest] = []
     last_id = None
-    last = None
     for line in lines:
         try:
             record = object_of(json.loads(line))
         except (ValueError, RecursionError):  # the first line may be cut off, the last may be half written
             continue
         if record.get("subtype") == "compact_boundary" and not record.get("isSidechain"):
-            if after := count_of(object_of(record.get("compactMetadata")).get("postTokens")):
-                last_id, last = None, StatusRequest(0, 0, after, 0)  # the next prompt, before it is sent
+            after = count_of(object_of(record.get("compactMetadata")).get("postTokens"))
+            last_id, requests = None, [StatusRequest(0, 0, after, 0)] if after else []  # the next prompt, before it is sent
             continue
         message = object_of(record.get("message"))
         request = request_of(message.get("usage"))
         if record.get("type") != "assistant" or record.get("isSidechain") or request is None or not request.input:
             continue
-        if last is not None and message.get("id") != last_id:  # Claude Code writes a line for each block of an answer
-            yield last
-        last_id, last = message.get("id"), request
-    if last is not None:
-        yield last
+        if requests and message.get("id") == last_id:  # Claude Code writes a line for each block of an answer
+            requests[-1] = request
+        else:
+            requests.append(request)
+        last_id = message.get("id")
+    return requests
 
 
 class LastAnswer(NamedTuple):
@@ -112,10 +114,21 @@ def _request_line(line: bytes) -> bool:
     return b'"usage"' in line and line.startswith(b"{") and line.endswith(b"}")
 
 
+READING = ("message", "fallback_message")
+"""Types of passes for one answer in which the model that answers read the conversation."""
+
+
 def request_of(usage: object) -> StatusRequest | None:
-    """Return a request by its reported usage; None if there is none."""
+    """Return a request by its reported usage; None if there is none. Of several passes for one answer, the window holds the last."""
     if not isinstance(usage, dict):
         return None
+    sums, passes = _counts(usage), usage.get("iterations")
+    read = [_counts(each) for each in (passes if isinstance(passes, list) else ()) if object_of(each).get("type") in READING]
+    last = read[-1] if len(read) > 1 and read[-1].input else sums
+    return last._replace(all_input=sums.input)
+
+
+def _counts(usage: dict[str, Any]) -> StatusRequest:
     names = "input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens"
     return StatusRequest(*(count_of(usage.get(name)) for name in names))
 

@@ -44,7 +44,7 @@ Examples:
 def chat(
     model: str | None, max_tokens: int | None, strategy: str, log: str | None, auto: bool, session_id: str | None, **options: Any
 ) -> None:
-    """Talk to a model, and see what fills its context window and what that costs.
+    """Talk to a model; see what fills its window and what that costs.
 
     Any model of Anthropic, OpenAI or Google, or of a server with the same API. Keys come from ANTHROPIC_API_KEY, OPENAI_API_KEY or
     GEMINI_API_KEY. The model can call the tools that you name with --mcp and --tools, without asking you, and no others. Sessions are

@@ -143,12 +143,12 @@ class CommandOptions:
     max_tool_calls: int | None = None
     printed_warnings: set[str] = field(default_factory=set, compare=False)
 
-    def manager(self, session: Session, on_event: Listener | None = None) -> tuple[ContextWindowManager, str]:
+    def manager(self, session: Session, on_event: Listener = lambda _: None) -> tuple[ContextWindowManager, str]:
         """Return a manager for the session, and the source of its budget in words.
 
         Args:
             session: The session; its model is used if none is set.
-            on_event: Listener for trims and warnings.
+            on_event: Listener for trims and warnings. Default: one that does nothing; commands say themselves what does not fit.
 
         Raises:
             BadInputError: The model that was set is unknown and `--max-tokens` is missing.

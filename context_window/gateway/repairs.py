@@ -16,6 +16,7 @@ from ..recall import Provider
 from ..repair import Cause, cause_of, media_at, mended_structure, older_media, without_media, without_thinking
 from .body_json import body_bytes, json_bytes, object_of
 from .cache_marks import marked_again, without_marks
+from .dead_calls import answered
 from .fitted_body import ManagedRequest
 from .wire_format import Json, tools_and_options
 
@@ -42,7 +43,9 @@ class Remedy(NamedTuple):
         Raises:
             FormatError: A message cannot be read.
         """
-        mended = without_media(provider, fields, self.media) if self.media else fields
+        results = answered(provider, fields[field])
+        mended = fields if results == fields[field] else {**fields, field: results}
+        mended = without_media(provider, mended, self.media) if self.media else mended
         if self.thoughtless_to:
             mended = without_thinking(provider, mended, self.thoughtless_to)
         if self.is_restructured:
@@ -66,12 +69,12 @@ class Repairs:
         self._lock = Lock()
 
     def applied(self, managed: ManagedRequest) -> ManagedRequest:
-        """Return a request as it is sent: mended like earlier ones of its conversation."""
-        if not self._remedies:
-            return managed
-        with self._lock:
-            remedy = self._remedies.get(_key(managed))
-        return managed if remedy is None else _mended(managed, remedy) or managed
+        """Return a request as it is sent: mended like earlier ones of its conversation, with a result for each call that never got one."""
+        remedy = None
+        if self._remedies:
+            with self._lock:
+                remedy = self._remedies.get(_key(managed))
+        return _mended(managed, remedy or Remedy()) or managed
 
     def mended(self, managed: ManagedRequest, sent: bytes, error: ModelError) -> tuple[ManagedRequest, Callable[[], None]] | None:
         """Return a refused request mended, and a function to call when it went through; None if nothing can be mended.

@@ -228,6 +228,25 @@ def test_after_a_compaction_its_size_is_shown(tmp_path: Path) -> None:
     assert status_line({"context_window": window, "transcript_path": transcript(tmp_path, lines)}).startswith("30k of 200k (15%)")
 
 
+def test_after_a_compaction_of_unknown_size_nothing_is_shown(tmp_path: Path) -> None:
+    """Claude Code has not always logged how much is left."""
+    lines = [answer("m", usage(140_000)), json.dumps({"type": "system", "subtype": "compact_boundary", "compactMetadata": None})]
+    window = {"context_window_size": 200_000, "current_usage": None}
+    assert status_line({"context_window": window, "transcript_path": transcript(tmp_path, lines)}) == "no request yet"
+
+
+@pytest.mark.parametrize("is_passed", ["whole", "sums", "nothing"])
+def test_of_several_passes_the_window_holds_the_last(tmp_path: Path, is_passed: str) -> None:
+    """An advisor's pass is another model's, and the totals sum up what one answer has read."""
+    passes = [usage(117_000, output=45), usage(0, fresh=159_000, output=900), usage(117_000, 500, 50, 450)]
+    kinds = ("message", "advisor_message", "message")
+    sums = usage(234_000, 500, 50, 495)
+    whole = sums | {"iterations": [each | {"type": kind} for each, kind in zip(passes, kinds, strict=True)]}
+    window = {"context_window_size": 200_000, "current_usage": {"whole": whole, "sums": sums, "nothing": None}[is_passed]}
+    status = {"context_window": window, "transcript_path": transcript(tmp_path, [answer("m", whole)])}
+    assert status_line(status) == "118k of 200k (59%) · cache 99%"
+
+
 def test_a_window_that_cannot_be_right_is_not_shown() -> None:
     """200,000 is stated in a session of a million tokens."""
     window = {"context_window_size": 200_000, "current_usage": usage(260_000)}
