@@ -14,8 +14,7 @@ from .account import TranscriptAccount
 from .block_parser import text_or_json
 from .message_lists.find_lists import find_lists
 from .message_lists.request_context import read_request_context, response_messages
-from .record_feed import text_size
-from .request_threads import LoggedRequest, provider_form, read_threads, unread
+from .request_threads import LoggedRequest, around, provider_form, read_threads, unread
 from .requests import Request, amounts_of
 from .source import COMPLETE, Line, Source, parse
 from .usage import Counts, dollars, split_total
@@ -47,9 +46,8 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
         for value in line.values:
             entries = _entries(value)
             observations += [(line.number or number, *entry) for number, entry in enumerate(entries, 1)]
-            if rest := text_size(value) - sum(text_size(entry) for entry, _ in entries):
-                reasons = ("describes the trace, whose requests are its generations",)
-                others.append(LoggedRequest(line.number or len(entries), {"": "." * rest}, reasons=reasons))
+            reason = "describes the trace, whose requests are its generations"
+            others += around(line.number or len(entries), value, (entry for entry, _ in entries), reason)
         others += unread(line)
     observations.sort(key=lambda observation: _start(observation[1]) or 0.0)
     return read_threads(NAME, source, chain(starmap(_logged, observations), others), with_sidechains=with_sidechains)

@@ -14,7 +14,7 @@ from hashlib import blake2b
 from .account import TranscriptAccount
 from .draft import Draft, finish
 from .record import Record
-from .record_feed import feed
+from .record_feed import feed, text_size
 from .source import Line, Source
 from .usage import Counts
 from .values import JsonObject, carried, list_at, text_at
@@ -82,6 +82,19 @@ def read_threads(name: str, source: Source, requests: Iterable[LoggedRequest], *
     for request in others:
         threads.write(main[0], request)
     return finish(name, source, [*main, *(threads.side if with_sidechains else [])], main_count=len(main))
+
+
+def around(number: int, value: object, entries: Iterable[JsonObject], reason: str) -> Iterator[LoggedRequest]:
+    """Yield a record for the text of a value that is in none of its entries, if there is any.
+
+    Args:
+        number: As for `LoggedRequest`.
+        value: The value.
+        entries: The entries in it that have records of their own.
+        reason: Why it is not in the session.
+    """
+    if rest := text_size(value) - sum(map(text_size, entries)):
+        yield LoggedRequest(number, {"": "." * rest}, reasons=(reason,))
 
 
 def unread(line: Line) -> Iterator[LoggedRequest]:

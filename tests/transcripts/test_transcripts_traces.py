@@ -198,6 +198,25 @@ def test_messages_in_log_records_belong_to_the_span_that_they_name(tmp_path: Pat
     assert [one.total for one in read_requests(path).requests] == [120, 155]
 
 
+@pytest.mark.parametrize("is_traced", [True, False], ids=["in the spans of the requests", "in a span around them that is not one"])
+def test_a_request_whose_messages_are_in_one_event_is_read(is_traced: bool, tmp_path: Path) -> None:
+    records = [batch(span(0, {"http.route": "/chat"}))]
+    for number, turn in enumerate(TURNS, 1):
+        whole = request(number, *turn)
+        time, ids = whole["startTimeUnixNano"], {"traceId": "t1", "spanId": f"s{number if is_traced else 0}"}
+        records.append(
+            logs({**ids, "timeUnixNano": time, "eventName": "gen_ai.client.inference.operation.details", **attributes_of(whole)})
+        )
+        records += [batch(span(number, {"gen_ai.request.model": "gpt-4.1"} | usage(turn[2])))] if is_traced else []
+    path = write(tmp_path / "log.jsonl", *records)
+    assert shape(read_transcript(path)) == ["Message", "Message", "Reasoning 120", "FunctionCall", "FunctionCallOutput", "Message 155"]
+    assert [one.total for one in read_requests(path).requests] == [120, 155]
+
+
+def attributes_of(record: Json) -> Json:
+    return {"attributes": record["attributes"]}
+
+
 def test_spans_around_a_request_do_not_count_it_again(tmp_path: Path) -> None:
     inner = request(2, *TURNS[0], parent="s1")
     silent = span(3, {"gen_ai.operation.name": "chat", "gen_ai.input.messages": TURNS[0][0]}, parent="s2")
