@@ -14,9 +14,9 @@ from .account import TranscriptAccount
 from .block_parser import text_or_json
 from .message_lists.find_lists import find_lists
 from .message_lists.request_context import read_request_context, response_messages
-from .request_threads import LoggedRequest, around, provider_form, read_threads, unread
+from .request_threads import LoggedRequest, around, json_of, provider_form, read_threads, unread
 from .requests import Request, amounts_of
-from .source import COMPLETE, Line, Source, parse
+from .source import Line, Source
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, objects_at, text_at
 from .writer import is_message
@@ -79,7 +79,7 @@ def _logged(number: int, entry: JsonObject, session: str) -> LoggedRequest:
     if kind not in REQUESTS or not _is_observation(entry):
         reason = "not a request to a model" if kind in OTHERS else f"unknown type {kind!r}"[:100]
         return LoggedRequest(number, entry, time=time, reasons=(reason,))
-    sent, tools = _sent(_json(entry.get("input")))
+    sent, tools = _sent(json_of(entry.get("input")))
     return LoggedRequest(
         number,
         entry,
@@ -87,7 +87,7 @@ def _logged(number: int, entry: JsonObject, session: str) -> LoggedRequest:
         bool(conversation),
         time,
         sent,
-        _answered(_json(entry.get("output"))),
+        _answered(json_of(entry.get("output"))),
         _counts(entry),
         _model(entry),
         tools,
@@ -151,13 +151,6 @@ def _cost(entry: JsonObject) -> object:
 
 def _model(entry: JsonObject) -> str:
     return text_at(entry, "model", "providedModelName", "provided_model_name")
-
-
-def _json(value: object) -> object:
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{", '"'):
-        values, problem = parse(value)
-        return values[0] if len(values) == 1 and problem in COMPLETE else value
-    return value
 
 
 class Requests:

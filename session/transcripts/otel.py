@@ -6,15 +6,16 @@ events or in log records that name it; until 1.36 each message was an event of i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, count
 from pathlib import Path
 
 from .account import TranscriptAccount
-from .request_threads import LoggedRequest, around, provider_form, read_threads, unread
+from .request_threads import LoggedRequest, around, json_of, provider_form, read_threads, unread
 from .requests import Request, amounts_of
-from .source import COMPLETE, Line, Source, parse
+from .source import Line, Source
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, objects_at, stated_at, text_at
 
@@ -27,6 +28,7 @@ AGENTS = frozenset({"invoke_agent", "invoke_workflow"})
 EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")} | {"gen_ai.choice": "assistant"}
 """The roles of messages that are events of their own."""
 CHOICE = "gen_ai.choice"
+INT64 = re.compile("-?[0-9]{1,19}")
 DEPTH_MAX = 100
 """Spans around a span to look at."""
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -185,7 +187,7 @@ def _add_event(span: _Span, name: str, attributes: JsonObject, body: object) -> 
     if name == DETAILS:
         span.attributes = {**attributes, **(body if isinstance(body, dict) else {}), **span.attributes}
     elif name in EVENTS:
-        content = body if body is not None else _json(attributes.get("gen_ai.event.content"))
+        content = body if body is not None else json_of(attributes.get("gen_ai.event.content"))
         span.messages.append((name, content if isinstance(content, dict) else attributes if content is None else {"content": content}))
     elif name.startswith("gen_ai.") and not name.startswith("gen_ai.evaluation."):
         span.reasons.append(f"unknown event {name!r}"[:100])
@@ -214,8 +216,9 @@ def _logged(span: _Span) -> LoggedRequest:
     if not span.is_request:
         why = span.why or "not a request to a model, or one around the requests that it is made of"
         return LoggedRequest(span.number, span.value, time=span.time, reasons=(*span.reasons, why))
-    sent, answered = _messages(attributes.get("gen_ai.input.messages")), _messages(attributes.get("gen_ai.output.messages"))
-    if system := _json(attributes.get("gen_ai.system_instructions")):
+    sent = _messages(attributes.get("gen_ai.input.messages"), "user")
+    answered = _messages(attributes.get("gen_ai.output.messages"), "assistant")
+    if system := json_of(attributes.get("gen_ai.system_instructions")):
         sent = [
             provider_form({"role": "system", "parts": system} if isinstance(system, list) else {"role": "system", "content": system}),
             *sent,
@@ -235,22 +238,22 @@ def _logged(span: _Span) -> LoggedRequest:
         answered[:1],
         _counts(attributes),
         _model(attributes),
-        _json(attributes.get("gen_ai.tool.definitions")),
+        json_of(attributes.get("gen_ai.tool.definitions")),
         (*span.reasons, *unknown, *uncaptured, *choices),
     )
 
 
-def _messages(value: object) -> list[JsonObject]:
-    """Return the messages of an attribute: a list, or JSON, or a text that some programs write in its place."""
-    messages = _json(value)
+def _messages(value: object, role: str) -> list[JsonObject]:
+    """Return the messages of an attribute: a list, or JSON, or a text of this role that some programs write in its place."""
+    messages = json_of(value)
     if isinstance(messages, str) and messages:
-        return [{"role": "user", "content": messages}]
+        return [{"role": role, "content": messages}]
     return [provider_form(message) for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
 
 
 def _event_message(name: str, event: JsonObject) -> JsonObject:
     message = {**event, **object_at(event, "message")}
-    if (calls := _json(message.get("tool_calls"))) is not None:
+    if (calls := json_of(message.get("tool_calls"))) is not None:
         message["tool_calls"] = calls
     if name == "gen_ai.tool.message":
         message = {"tool_call_id": message.get("id"), **message}
@@ -289,26 +292,15 @@ def _decoded(value: object) -> object:
             return value[name]
     if "intValue" in value:  # 64 bits, which are a text in JSON
         number = value["intValue"]
-        return int(number) if isinstance(number, str) and number.isdecimal() and len(number) < 20 else number
+        return int(number) if isinstance(number, str) and INT64.fullmatch(number) else number
     if "arrayValue" in value:
         return [_decoded(member) for member in objects_at(object_at(value, "arrayValue"), "values")]
     return _pairs(object_at(value, "kvlistValue").get("values")) if "kvlistValue" in value else None
 
 
-def _json(value: object) -> object:
-    """Return the value that a text holds as JSON, or the value itself."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        values, problem = parse(value)
-        return values[0] if len(values) == 1 and problem in COMPLETE else value
-    return value
-
-
 def _nanos(entry: JsonObject) -> float | None:
-    for name in ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"):
-        number = _decoded({"intValue": entry.get(name)})
-        if (time := moment(number) if isinstance(number, int) else None) is not None:
-            return time
-    return None
+    names = ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano")
+    return moment(next(filter(None, (count_at(entry, name) for name in names)), None))
 
 
 class Requests:

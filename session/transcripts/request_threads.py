@@ -15,7 +15,7 @@ from .account import TranscriptAccount
 from .draft import Draft, finish
 from .record import Record
 from .record_feed import feed, text_size
-from .source import Line, Source
+from .source import COMPLETE, Line, Source, parse
 from .usage import Counts
 from .values import JsonObject, carried, list_at, text_at
 from .writer import Writer, is_message
@@ -176,6 +176,14 @@ def _without_thoughts(value: object) -> object:
     if not isinstance(value, list):
         return value
     return [block for block in value if not (isinstance(block, dict) and text_at(block, "type") in THOUGHTS)]
+
+
+def json_of(value: object) -> object:
+    """Return the value that a text holds as JSON, or the value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{", '"'):
+        values, problem = parse(value)
+        return values[0] if len(values) == 1 and problem in COMPLETE else value
+    return value
 
 
 def provider_form(message: JsonObject) -> JsonObject:

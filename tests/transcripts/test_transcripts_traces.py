@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import FunctionCall, FunctionCallOutput, Session, Usage
+from session import FunctionCall, FunctionCallOutput, Message, Session, Usage
 from session.transcripts import read_account, read_transcript
 from session.transcripts.record_feed import text_size
 from session.transcripts.reported_requests import read_requests
@@ -233,6 +233,20 @@ def test_turns_in_traces_of_their_own_go_on_in_one_session(tmp_path: Path) -> No
         one["attributes"] = [pair for pair in one["attributes"] if pair["key"] != "gen_ai.conversation.id"]
     account = read_account(write(tmp_path / "log.jsonl", batch(*spans)))
     assert [(session.id, len(session.items)) for session in account.sessions] == [("t1", 6)]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        batch(span(1, {"gen_ai.input.messages": "Weather?", "gen_ai.output.messages": "It rains."})),
+        LANGFUSE[0] | {"input": "Weather?", "output": "It rains."},
+        ROWS[0] | {"input": '"Weather?"', "output": '{"choices": [{"message": {"role": "assistant", "content": "It rains."}}]}'},
+    ],
+    ids=["otel", "langfuse", "langfuse, as JSON"],
+)
+def test_texts_in_place_of_messages_are_read(record: Json, tmp_path: Path) -> None:
+    items = read_transcript(write(tmp_path / "log.jsonl", record)).items
+    assert [(item.role, item.text) for item in items if isinstance(item, Message)] == [("user", "Weather?"), ("assistant", "It rains.")]
 
 
 def test_a_side_request_is_a_session_of_its_own(tmp_path: Path) -> None:
