@@ -299,8 +299,8 @@ def _decoded(value: object) -> object:
 
 
 def _nanos(entry: JsonObject) -> float | None:
-    names = ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano")
-    return moment(next(filter(None, (count_at(entry, name) for name in names)), None))
+    numbers = (_decoded({"intValue": entry.get(name)}) for name in ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"))
+    return next((time for number in numbers if isinstance(number, int) and (time := moment(number)) is not None), None)
 
 
 class Requests:

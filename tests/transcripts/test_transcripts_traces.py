@@ -190,6 +190,7 @@ def test_each_form_gives_one_session_and_each_request_once(form: str, as_documen
     requests = sorted(read_requests(path).requests, key=lambda one: one.time or 0)
     amounts = [(one.session, one.model, one.input_tokens, one.cache_read, one.output_tokens) for one in requests]
     assert amounts == [("conv", "gpt-4.1", 100, 0, 20), ("conv", "gpt-4.1", 60, 90, 5)]
+    assert [round(one.time or 0) % 60 for one in requests] == ([21, 22] if "otel" in form else [1, 2])
 
 
 def test_messages_in_log_records_belong_to_the_span_that_they_name(tmp_path: Path) -> None:
