@@ -50,9 +50,8 @@ def show_reasons(
     rows = leading_reasons(rows, top)
     total = sum_of("total", requests)
     if as_json:
-        cost = total.known_cost
-        sums = {"name": "total", "requests": total.requests, "cost_usd": None if cost is None else f"{cost:f}"}
-        sums["unpriced_requests"] = total.unpriced
+        names = ("name", "requests", "cost_usd", "unpriced_requests", "disputed_requests", "disputed_usd")
+        sums = {name: value for name, value in total.to_dict().items() if name in names}
         say_values({"by": grouping, "rows": [row.to_dict() for row in rows], "total": sums, **about(ledger)})
     elif as_csv:
         say(csv_of([row.to_dict() for row in rows], ReasonRow("", 0, Decimal(0), 0.0).to_dict()))

@@ -137,6 +137,8 @@ def read_timeline(path: str, settings: CommandOptions, live: LiveSession | None 
 
 def _footnotes(timeline: Timeline) -> list[str]:
     """Return sentences about what the figures are."""
+    from ..spend.tables import price_notes
+
     footnotes: list[str] = []
     if not timeline.is_reported:
         footnotes.append(f"The log reports no prompt tokens: all prompts are counted with {timeline.counter}.")
@@ -152,7 +154,4 @@ def _footnotes(timeline: Timeline) -> list[str]:
     if unanswered:
         requests = "1 request has" if unanswered == 1 else f"{unanswered:,} requests have"
         footnotes.append(f"{requests} no answer in the log, for example because it broke off.")
-    unpriced = timeline.spent.unpriced
-    if unpriced and timeline.spent.requests:
-        footnotes.append(f"The price of {unpriced:,} of {timeline.spent.requests:,} requests is unknown.")
-    return footnotes
+    return [*footnotes, *price_notes(timeline.requests)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..spend.reasons import ADVICE, ReasonRow
-from ..spend.tables import SpendRow
+from ..spend.tables import SpendRow, marks
 from .glyphs import QUIET, STRONG, Glyphs
 from .lines import Column, Line, Span, paragraphs, table
 from .spend import CENT, WIDEST, money
@@ -41,7 +41,10 @@ def reason_lines(
             is_last_resort=True,
         ),
         Column("requests", [*(Span(f"{row.requests:,}") for row in rows), Span(f"{total.requests:,}", STRONG)], priority=3),
-        Column("US dollars", [*(Span(f"{row.cost.quantize(CENT):,}") for row in rows), Span(money(total), STRONG)]),
+        Column(
+            "US dollars",
+            [*(Span(f"{row.cost.quantize(CENT):,}{marks(row.unpriced, row.disputed)}") for row in rows), Span(money(total), STRONG)],
+        ),
         Column("", [*(Span(f"{row.share:.1%}", QUIET) for row in rows), Span("")], priority=2),
     ]
     savable = [row for row in rows if grouping == "cause" and row.name in ADVICE and row.cost >= CENT][:ADVISED]

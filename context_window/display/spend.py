@@ -72,7 +72,7 @@ def _reasoning(row: SpendRow) -> str:
 
 
 def money(row: SpendRow) -> str:
-    """Return the price of a row in cents, with `+` if prices of its requests are unknown and `±` if two price lists differ."""
+    """Return the price of a row in cents, with its marks."""
     if row.known_cost is None:
         return "unknown"
-    return f"{row.known_cost.quantize(CENT):,}{'+' if row.unpriced else ''}{'±' if row.disputed else ''}"
+    return f"{row.known_cost.quantize(CENT):,}{row.marks}"

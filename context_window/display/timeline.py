@@ -61,7 +61,7 @@ def _headline(timeline: Timeline) -> Iterator[Span]:
     yield Span(f"{spent.total:,} tokens in all")
     yield Span(f"{spent.cache_read:,} of them read from the cache")
     if spent.known_cost is not None:
-        yield Span(f"{cents(spent.known_cost)}{'+' if spent.unpriced else ''} US dollars")
+        yield Span(f"{cents(spent.known_cost)}{spent.marks} US dollars")
 
 
 def digits_of(costs: Iterable[Decimal | None]) -> int:

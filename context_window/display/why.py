@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 
+from ..spend.tables import price_notes
 from ..timeline.why import Why
 from .glyphs import QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, paragraphs, table
@@ -32,9 +33,10 @@ def why_lines(why: Why, title: str, width: int, glyphs: Glyphs) -> list[Line]:
 
 
 def _parts(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
-    total = why.timeline.spent.cost
+    total, marks = why.timeline.spent.cost, why.timeline.spent.marks
     parts = [(name, cost) for name, cost in why.parts.items() if cost] + [("total", total)]
     styles = [STRONG if name == "total" else "" for name, _ in parts]
+    *costs, sum_of_all = cents_of(cost for _, cost in parts)
     columns = [
         Column("", [Span(glyphs.cells.get(name, ""), STYLES.get(name, "")) for name, _ in parts], is_left=True, priority=1),
         Column(
@@ -44,7 +46,7 @@ def _parts(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
             is_elastic=True,
             is_last_resort=True,
         ),
-        Column("US dollars", list(map(Span, cents_of(cost for _, cost in parts), styles))),
+        Column("US dollars", list(map(Span, [*costs, sum_of_all + marks], styles))),
         Column("", [Span(_share(cost, total), QUIET) for _, cost in parts], priority=2),
     ]
     return table(columns, width, glyphs)
@@ -111,8 +113,8 @@ def footnotes_of(why: Why) -> Iterator[str]:
             f"Views under a budget of {savings.budget:,} tokens would have {word} {cents(abs(savings.saved))} of {cents(savings.cost)} "
             f"US dollars ({savings.managed_prompt_tokens:,} prompt tokens instead of {savings.prompt_tokens:,}, {trims})."
         )
-    if spent.unpriced and spent.known_cost is not None:
-        yield f"The price of {spent.unpriced:,} of {spent.requests:,} requests is unknown; no sum has them."
+    if spent.known_cost is not None:
+        yield from price_notes(why.timeline.requests)
     yield "Overhead is what the log does not hold: the system prompt, tool definitions, framing. The cost of cache breaks is in these rows."
 
 

@@ -103,6 +103,11 @@ class Invoice:
     other: Decimal | None = None
     lacking: str = ""
 
+    @property
+    def dispute(self) -> Decimal | None:
+        """Difference of the two lists in US dollars; None if they agree, or one of them knows nothing."""
+        return None if self.cost is None or self.other is None else abs(self.cost - self.other)
+
 
 def cost_of(request: Request) -> Decimal | None:
     """Return the price of a request in US dollars, or None if it is unknown."""

@@ -12,7 +12,7 @@ from typing import Any
 from session.transcripts.reported_requests import Request
 
 from .errors import missing
-from .money import cost_of
+from .money import invoice_of
 from .tables import AMOUNTS, local_day
 
 GROUP = 50_000
@@ -29,7 +29,8 @@ def parquet_of(requests: Sequence[Request], *, zone: tzinfo | None = None) -> by
     """Return the requests as the bytes of a Parquet file.
 
     The columns are `time` (UTC), `day`, `id` (hashed), `tool`, `model`, `project`, `session`, `agent`, the amounts in tokens, and
-    `cost_usd`, which is null if the price is unknown.
+    `cost_usd`, which is null if the price is unknown, `disputed_usd`, by how much two price lists differ, and `lacking`, what the price
+    has no part for. Both are null where nothing is uncertain.
 
     Args:
         requests: The requests.
@@ -48,7 +49,8 @@ def parquet_of(requests: Sequence[Request], *, zone: tzinfo | None = None) -> by
         ("day", pa.date32()),
         *((name, pa.string()) for name in TEXTS),
         *((column, pa.int64()) for column in AMOUNTS),
-        ("cost_usd", pa.decimal128(DIGITS, PLACES)),
+        *((name, pa.decimal128(DIGITS, PLACES)) for name in ("cost_usd", "disputed_usd")),
+        ("lacking", pa.string()),
     ]
     schema = pa.schema(fields)
     file = io.BytesIO()
@@ -67,8 +69,17 @@ def _columns(requests: Sequence[Request], *, zone: tzinfo | None) -> dict[str, l
     ]
     texts = {name: [_clean(getattr(request, name)) for request in requests] for name in TEXTS}
     amounts = {column: [getattr(request, name) for request in requests] for column, name in AMOUNTS.items()}
-    costs = [None if cost is None else cost.quantize(SMALLEST) for cost in map(cost_of, requests)]
-    return {"time": times, "day": days, **texts, **amounts, "cost_usd": costs}
+    invoices = list(map(invoice_of, requests))
+    money: dict[str, list[Any]] = {
+        "cost_usd": [_rounded(invoice.cost) for invoice in invoices],
+        "disputed_usd": [_rounded(invoice.dispute) for invoice in invoices],
+        "lacking": [invoice.lacking or None for invoice in invoices],
+    }
+    return {"time": times, "day": days, **texts, **amounts, **money}
+
+
+def _rounded(cost: Decimal | None) -> Decimal | None:
+    return None if cost is None else cost.quantize(SMALLEST)
 
 
 def _clean(text: str) -> str:

@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from session.transcripts.reported_requests import Request
 
-from .money import SEARCHES, cost_of, rates_of
+from .money import SEARCHES, cost_of, invoice_of, rates_of
 from .tables import others
 
 READ, READ_AGAIN, SHELL, MCP, SKILL, OTHER = "files read", "files read again", "shell commands", "MCP tools", "skills", "other tools"
@@ -78,16 +79,21 @@ class ReasonRow:
         requests: Requests that have paid for it.
         cost: US dollars.
         share: Its part of the money of all reasons, from 0 to 1.
+        unpriced: Requests of them whose price is known only in part.
+        disputed: Requests of them for which two price lists differ.
     """
 
     name: str
     requests: int
     cost: Decimal
     share: float
+    unpriced: int = 0
+    disputed: int = 0
 
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON values. The price is an exact decimal text in US dollars."""
-        return {"name": self.name, "requests": self.requests, "cost_usd": f"{self.cost:f}", "share": round(self.share, 4)}
+        uncertain = {"unpriced_requests": self.unpriced, "disputed_requests": self.disputed}
+        return {"name": self.name, "requests": self.requests, "cost_usd": f"{self.cost:f}", "share": round(self.share, 4), **uncertain}
 
 
 def charges_of(request: Request) -> Iterator[Charge]:
@@ -125,17 +131,21 @@ def reasons_by(grouping: str, requests: Iterable[Request]) -> list[ReasonRow]:
         requests: The requests.
     """
     costs: dict[str, Decimal] = {}
-    payers: dict[str, int] = {}
+    payers, unpriced, disputed = Counter[str](), Counter[str](), Counter[str]()
     for request in requests:
-        names = set()
+        names, invoice = set(), invoice_of(request)
         for charge in charges_of(request):
             name = _name(grouping, charge)
             costs[name] = costs.get(name, Decimal(0)) + charge.cost
             names.add(name)
-        for name in names:
-            payers[name] = payers.get(name, 0) + 1
+        payers.update(names)
+        unpriced.update(names if invoice.lacking else ())
+        disputed.update(names if invoice.dispute is not None else ())
     total = sum(costs.values(), Decimal(0))
-    rows = (ReasonRow(name, payers[name], cost, float(cost / total) if total else 0.0) for name, cost in costs.items())
+    rows = (
+        ReasonRow(name, payers[name], cost, float(cost / total) if total else 0.0, unpriced[name], disputed[name])
+        for name, cost in costs.items()
+    )
     return sorted(rows, key=lambda row: (-row.cost, row.name))
 
 
@@ -145,7 +155,9 @@ def leading_reasons(rows: Sequence[ReasonRow], top: int | None) -> list[ReasonRo
         return list(rows)
     rest = rows[top:]
     cost, share = sum((row.cost for row in rest), Decimal(0)), sum(row.share for row in rest)
-    return [*rows[:top], ReasonRow(others(len(rest)), max(row.requests for row in rest), cost, share)]
+    counts = (max(getattr(row, name) for row in rest) for name in ("requests", "unpriced", "disputed"))
+    requests, unpriced, disputed = counts
+    return [*rows[:top], ReasonRow(others(len(rest)), requests, cost, share, unpriced, disputed)]
 
 
 def _name(grouping: str, charge: Charge) -> str:

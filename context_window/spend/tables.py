@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -81,6 +82,11 @@ class SpendRow:
         """Price in US dollars of the requests whose price is known; None if that is true of none."""
         return None if self.requests == self.unpriced and self.requests and not self.cost else self.cost
 
+    @property
+    def marks(self) -> str:
+        """Signs of what is uncertain about the price."""
+        return marks(self.unpriced, self.disputed)
+
     def to_dict(self) -> dict[str, Any]:
         """Return the row as JSON values: amounts in tokens, and the price in US dollars as an exact decimal text, or None if unknown."""
         cost = self.known_cost
@@ -102,6 +108,11 @@ class SpendRow:
         return replace(self, **{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
+def marks(unpriced: int, disputed: int) -> str:
+    """Return `+` if prices of requests are unknown, at least in part, and `±` if two price lists differ on some."""
+    return f"{'+' if unpriced else ''}{'±' if disputed else ''}"
+
+
 def amounts_by_name(figures: SpendRow | Request) -> dict[str, int | None]:
     """Return the tokens of a row or a request by their names in JSON; None if they are unknown."""
     return {column: getattr(figures, name) for column, name in AMOUNTS.items()}
@@ -119,6 +130,8 @@ def _week(day: date) -> str:
 
 DAYS: dict[str, Callable[[date], str]] = {"day": date.isoformat, "week": _week, "month": lambda day: day.isoformat()[:7]}
 """Groupings by time. A week is named by its Monday."""
+WORK = {"commit": "(no commit)", "pr": "(no pull request)"}
+"""Groupings by what the work went into, and the name of the row for work that went into none."""
 PROPERTIES: dict[str, Callable[[Request], str]] = {
     "project": lambda request: request.project or UNKNOWN,
     "model": lambda request: request.model or UNKNOWN,
@@ -126,8 +139,8 @@ PROPERTIES: dict[str, Callable[[Request], str]] = {
     "session": lambda request: request.session or UNKNOWN,
     "agent": lambda request: request.agent or MAIN,
     "branch": lambda request: request.branch or UNKNOWN,
-    "commit": lambda request: (request.makeup.commit if request.makeup else "") or "(no commit)",
-    "pr": lambda request: (request.makeup.pull_request if request.makeup else "") or "(no pull request)",
+    "commit": lambda request: (request.makeup.commit if request.makeup else "") or WORK["commit"],
+    "pr": lambda request: (request.makeup.pull_request if request.makeup else "") or WORK["pr"],
 }
 BLOCK = "block"
 GROUPINGS = (*DAYS, BLOCK, *PROPERTIES)
@@ -201,9 +214,24 @@ def _names(grouping: str, requests: Sequence[Request], zone: tzinfo | None) -> l
     if grouping == BLOCK:
         return block_names(requests, zone, UNKNOWN)
     if grouping not in DAYS:
-        return [PROPERTIES[grouping](request) for request in requests]
+        names = [PROPERTIES[grouping](request) for request in requests]
+        return _of_sessions(names, requests) if grouping in WORK else names
     days = (local_day(request, zone=zone) for request in requests)
     return [UNKNOWN if day is None else DAYS[grouping](day) for day in days]
+
+
+def _of_sessions(names: list[str], requests: Sequence[Request]) -> list[str]:
+    """Return the names of what the work went into, those of sub-agents' requests from the next request of the session itself."""
+    own: dict[tuple[str, str], list[tuple[float, str]]] = {}
+    for name, request in zip(names, requests, strict=True):
+        if not request.agent and request.time is not None:
+            own.setdefault((request.tool, request.session), []).append((request.time, name))
+    for entries in own.values():
+        entries.sort()
+    for index, request in enumerate(requests):
+        if request.agent and names[index] in WORK.values() and (entries := own.get((request.tool, request.session), [])):
+            names[index] = entries[min(bisect_left(entries, (request.time or 0.0, "")), len(entries) - 1)][1]
+    return names
 
 
 def sum_of(name: str, requests: Sequence[Request], invoice: Callable[[Request], Invoice] = invoice_of) -> SpendRow:
@@ -215,7 +243,7 @@ def sum_of(name: str, requests: Sequence[Request], invoice: Callable[[Request], 
         invoice: Returns a request's price. Callers who make several sums of the same requests can work it out once.
     """
     invoices = [invoice(request) for request in requests]
-    disputes = [abs(invoice.cost - invoice.other) for invoice in invoices if invoice.cost is not None and invoice.other is not None]
+    disputes = [invoice.dispute for invoice in invoices if invoice.dispute is not None]
     return SpendRow(
         name,
         len(requests),

@@ -12,6 +12,7 @@ from session.items import MessageCategory
 from session.transcripts.reported_requests import Request
 from session.units import PRIORITY
 
+from ..spend.money import Invoice, invoice_of
 from ..spend.tables import SpendRow, amounts_by_name, sum_of
 
 
@@ -99,7 +100,10 @@ class Point:
         return dict(zip(PRIORITY, self.tokens, strict=True))
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the point as JSON values. `categories` and `overhead` sum to `total`."""
+        """Return the point as JSON values. `categories` and `overhead` sum to `total`. `disputed_usd` is by how much two price lists
+        differ, and `lacking` what `cost_usd` has no price for.
+        """
+        invoice = Invoice(None) if self.request is None else invoice_of(self.request)
         return {
             "number": self.number,
             "is_next": self.is_next,
@@ -113,6 +117,8 @@ class Point:
             "is_in_log": self.is_in_log,
             "reported": None if self.request is None else reported_figures(self.request),
             "cost_usd": dollars(self.cost),
+            "disputed_usd": dollars(invoice.dispute),
+            "lacking": invoice.lacking or None,
             "added": {"what": self.added, "tokens": self.added_tokens} if self.added else None,
             "markers": [marker.to_dict() for marker in self.markers],
         }

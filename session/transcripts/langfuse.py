@@ -7,16 +7,16 @@ conversation so far, in the form in which the application logged it. Types of us
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, starmap
 from pathlib import Path
 
 from .account import TranscriptAccount
 from .block_parser import text_or_json
 from .message_lists.find_lists import find_lists
 from .message_lists.request_context import read_request_context, response_messages
-from .record_feed import text_size
-from .request_threads import LoggedRequest, provider_form, read_threads, unread
+from .request_threads import LoggedRequest, around, json_of, provider_form, read_threads, unread
 from .requests import Request, amounts_of
-from .source import COMPLETE, Line, Source, parse
+from .source import Line, Source
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, objects_at, text_at
 from .writer import is_message
@@ -30,7 +30,7 @@ OTHERS = ("SPAN", "EVENT", "AGENT", "TOOL", "CHAIN", "RETRIEVER", "EVALUATOR", "
 
 def claims(value: object) -> bool:
     """Return True if the value is an observation, a list of observations, or a trace with them."""
-    return any(_is_observation(entry) for entry in _entries(value))
+    return any(_is_observation(entry) for entry, _ in _entries(value))
 
 
 def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
@@ -40,29 +40,29 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
         TranscriptError: The file contains no messages.
     """
     document, lines = source.document_or_lines()
-    requests = []
+    observations: list[tuple[int, JsonObject, str]] = []
+    others: list[LoggedRequest] = []
     for line in lines if document is None else [Line(0, (document,), None)]:
         for value in line.values:
             entries = _entries(value)
-            requests += [_logged(line.number or number, entry) for number, entry in enumerate(entries, 1)]
-            if rest := text_size(value) - sum(map(text_size, entries)):
-                reasons = ("describes the trace, whose requests are its generations",)
-                requests.append(LoggedRequest(line.number or len(entries), {"": "." * rest}, reasons=reasons))
-        requests += unread(line)
-    return read_threads(NAME, source, sorted(requests, key=lambda request: request.time or 0.0), with_sidechains=with_sidechains)
+            observations += [(line.number or number, *entry) for number, entry in enumerate(entries, 1)]
+            reason = "describes the trace, whose requests are its generations"
+            others += around(line.number or len(entries), value, (entry for entry, _ in entries), reason)
+        others += unread(line)
+    observations.sort(key=lambda observation: _start(observation[1]) or 0.0)
+    return read_threads(NAME, source, chain(starmap(_logged, observations), others), with_sidechains=with_sidechains)
 
 
-def _entries(value: object) -> list[JsonObject]:
-    """Return the observations in a value; the value itself if it holds none."""
+def _entries(value: object) -> list[tuple[JsonObject, str]]:
+    """Return the observations in a value, each with the session of its trace; the value itself if it holds none."""
     if isinstance(value, dict):
         held = objects_at(value, "observations") or objects_at(value, "data")
         if not any(map(_is_observation, held)):
-            return [value]
-        trace = object_at(value, "trace") or value
-        session = {"sessionId": trace["sessionId"]} if text_at(trace, "sessionId") else {}
-        return [{**session, **entry} for entry in held]
+            return [(value, "")]
+        session = text_at(object_at(value, "trace") or value, "sessionId")
+        return [(entry, session) for entry in held]
     members = value if isinstance(value, list) else [value]
-    return [entry for member in members for entry in (_entries(member) if isinstance(member, dict) else [{"": member}])]
+    return [entry for member in members for entry in (_entries(member) if isinstance(member, dict) else [({"": member}, "")])]
 
 
 def _is_observation(entry: JsonObject) -> bool:
@@ -70,13 +70,16 @@ def _is_observation(entry: JsonObject) -> bool:
     return has_start and bool(text_at(entry, "traceId", "trace_id")) and text_at(entry, "type") in (*REQUESTS, *OTHERS)
 
 
-def _logged(number: int, entry: JsonObject) -> LoggedRequest:
-    kind, conversation = text_at(entry, "type"), text_at(entry, "sessionId", "session_id")
-    time = moment(entry.get("startTime", entry.get("start_time")))
+def _start(entry: JsonObject) -> float | None:
+    return moment(entry.get("startTime", entry.get("start_time")))
+
+
+def _logged(number: int, entry: JsonObject, session: str) -> LoggedRequest:
+    kind, conversation, time = text_at(entry, "type"), text_at(entry, "sessionId", "session_id") or session, _start(entry)
     if kind not in REQUESTS or not _is_observation(entry):
         reason = "not a request to a model" if kind in OTHERS else f"unknown type {kind!r}"[:100]
         return LoggedRequest(number, entry, time=time, reasons=(reason,))
-    sent, tools = _sent(_json(entry.get("input")))
+    sent, tools = _sent(json_of(entry.get("input")))
     return LoggedRequest(
         number,
         entry,
@@ -84,7 +87,7 @@ def _logged(number: int, entry: JsonObject) -> LoggedRequest:
         bool(conversation),
         time,
         sent,
-        _answered(_json(entry.get("output"))),
+        _answered(json_of(entry.get("output"))),
         _counts(entry),
         _model(entry),
         tools,
@@ -150,13 +153,6 @@ def _model(entry: JsonObject) -> str:
     return text_at(entry, "model", "providedModelName", "provided_model_name")
 
 
-def _json(value: object) -> object:
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{", '"'):
-        values, problem = parse(value)
-        return values[0] if len(values) == 1 and problem in COMPLETE else value
-    return value
-
-
 class Requests:
     """An observation has the usage of its request, and its price, which Langfuse works out if nobody has stated it."""
 
@@ -168,16 +164,16 @@ class Requests:
 
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the requests of a value."""
-        for entry in _entries(value):
+        for entry, session in _entries(value):
             counts = _counts(entry) if text_at(entry, "type") in REQUESTS and _is_observation(entry) else None
             if counts is not None:
                 yield Request(
                     f"langfuse:{name}" if (name := text_at(entry, "id")) else "",
-                    moment(entry.get("startTime", entry.get("start_time"))),
+                    _start(entry),
                     NAME,
                     _model(entry),
                     text_at(entry, "projectId", "project_id"),
-                    text_at(entry, "sessionId", "session_id", "traceId", "trace_id"),
+                    text_at(entry, "sessionId", "session_id") or session or text_at(entry, "traceId", "trace_id"),
                     **amounts_of(counts),
                     reasoning=_reasoning(entry, counts.output_tokens),
                     cost=dollars(_cost(entry)),

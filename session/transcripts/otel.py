@@ -6,16 +6,16 @@ events or in log records that name it; until 1.36 each message was an event of i
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 
 from .account import TranscriptAccount
-from .record_feed import text_size
-from .request_threads import LoggedRequest, provider_form, read_threads, unread
+from .request_threads import LoggedRequest, around, json_of, provider_form, read_threads, unread
 from .requests import Request, amounts_of
-from .source import COMPLETE, Line, Source, parse
+from .source import Line, Source
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, moment, object_at, objects_at, stated_at, text_at
 
@@ -28,6 +28,7 @@ AGENTS = frozenset({"invoke_agent", "invoke_workflow"})
 EVENTS = {f"gen_ai.{role}.message": role for role in ("system", "user", "assistant", "tool")} | {"gen_ai.choice": "assistant"}
 """The roles of messages that are events of their own."""
 CHOICE = "gen_ai.choice"
+INT64 = re.compile("-?[0-9]{1,19}")
 DEPTH_MAX = 100
 """Spans around a span to look at."""
 DETAILS = "gen_ai.client.inference.operation.details"
@@ -71,12 +72,13 @@ def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:
     Raises:
         TranscriptError: The file contains no messages.
     """
-    return read_threads(NAME, source, map(_logged, _spans(source)), with_sidechains=with_sidechains)
+    spans, others = _spans(source)
+    return read_threads(NAME, source, chain(map(_logged, spans), others), with_sidechains=with_sidechains)
 
 
 @dataclass(slots=True)
 class _Span:
-    """A span with the log records that belong to it, or a record that belongs to none.
+    """A span with the log records that belong to it, or a log record.
 
     Attributes:
         number: The number of its line, or of the entry in a document.
@@ -88,7 +90,6 @@ class _Span:
         reasons: Why parts of it are not read.
         why: Why none of it is read; empty if it may be a request.
         is_request: True if it is a request to a model.
-        damage: What could not be read; empty if all could.
     """
 
     number: int
@@ -100,7 +101,6 @@ class _Span:
     reasons: list[str] = field(default_factory=list)
     why: str = ""
     is_request: bool = False
-    damage: str = ""
 
     @property
     def key(self) -> tuple[str, str]:
@@ -123,12 +123,12 @@ class _Span:
         return text_at(self.attributes, "gen_ai.conversation.id", "session.id")
 
 
-def _spans(source: Source) -> list[_Span]:
-    """Return all records of a file in the order of their times."""
+def _spans(source: Source) -> tuple[list[_Span], list[LoggedRequest]]:
+    """Return the spans and log records of a file in the order of their times, and what else it holds."""
     document, lines = source.document_or_lines()
     spans: list[_Span] = []
     logs: list[_Span] = []
-    others: list[_Span] = []
+    others: list[LoggedRequest] = []
     time: float | None = None
     numbers = count(1)  # of entries in a document
     for line in lines if document is None else [Line(0, tuple(document) if isinstance(document, list) else (document,), None)]:
@@ -141,24 +141,24 @@ def _spans(source: Source) -> list[_Span]:
                 number = line.number or next(numbers)
             if not entries:
                 kind = text_at(value, "type") if isinstance(value, dict) else type(value).__name__
-                others.append(_Span(number, {"": value}, time, why=f"unknown type {kind!r}"[:100]))
-            elif rest := text_size(value) - sum(text_size(entry) for entry, *_ in entries):
-                others.append(_Span(number, {"": "." * rest}, time, why="describes where the spans come from"))
-        others += [_Span(one.number, one.value, time, why="".join(one.reasons), damage=one.damage) for one in unread(line)]
-    own = {span.key: span for span in reversed(spans)}
+                others.append(LoggedRequest(number, {"": value}, reasons=(f"unknown type {kind!r}"[:100],)))
+            else:
+                others += around(number, value, (entry for entry, *_ in entries), "describes where the spans come from")
+        others += unread(line)
+    own = {span.key: span for span in reversed(spans) if _is_ours(span.value)}
     for span in spans:
         for event in objects_at(span.value, "events"):
             _add_event(span, text_at(event, "name"), _attributes(event), None)
-        if own[span.key] is not span and span.key[1]:
+        if span.key[1] and own.get(span.key, span) is not span:
             span.why = "repeats a span"
     for log in logs:
         name = _event_name(log.value)
-        owner = own.setdefault(log.key, log) if log.key[1] or name in EVENTS else log
+        owner = own.setdefault(log.key, log) if name in EVENTS else own.get(log.key, log) if log.key[1] else log
         _add_event(owner, name, log.attributes, _decoded(log.value.get("body")))
         if owner is not log:
             log.why = "its messages are those of its span"
     _tell_requests([span for span in (*spans, *logs) if not span.why and _is_ours(span.value)])
-    return sorted([*spans, *logs, *others], key=lambda span: span.time or 0.0)
+    return sorted([*spans, *logs], key=lambda span: span.time or 0.0), others
 
 
 def _entries(value: JsonObject) -> Iterator[tuple[JsonObject, str, bool]]:
@@ -187,7 +187,7 @@ def _add_event(span: _Span, name: str, attributes: JsonObject, body: object) -> 
     if name == DETAILS:
         span.attributes = {**attributes, **(body if isinstance(body, dict) else {}), **span.attributes}
     elif name in EVENTS:
-        content = body if body is not None else _json(attributes.get("gen_ai.event.content"))
+        content = body if body is not None else json_of(attributes.get("gen_ai.event.content"))
         span.messages.append((name, content if isinstance(content, dict) else attributes if content is None else {"content": content}))
     elif name.startswith("gen_ai.") and not name.startswith("gen_ai.evaluation."):
         span.reasons.append(f"unknown event {name!r}"[:100])
@@ -214,10 +214,11 @@ def _tell_requests(spans: list[_Span]) -> None:
 def _logged(span: _Span) -> LoggedRequest:
     conversation, attributes = span.conversation or span.key[0], span.attributes
     if not span.is_request:
-        why = span.why or ("" if span.damage else "not a request to a model, or one around the requests that it is made of")
-        return LoggedRequest(span.number, span.value, time=span.time, reasons=(*span.reasons, why) if why else (), damage=span.damage)
-    sent, answered = _messages(attributes.get("gen_ai.input.messages")), _messages(attributes.get("gen_ai.output.messages"))
-    if system := _json(attributes.get("gen_ai.system_instructions")):
+        why = span.why or "not a request to a model, or one around the requests that it is made of"
+        return LoggedRequest(span.number, span.value, time=span.time, reasons=(*span.reasons, why))
+    sent = _messages(attributes.get("gen_ai.input.messages"), "user")
+    answered = _messages(attributes.get("gen_ai.output.messages"), "assistant")
+    if system := json_of(attributes.get("gen_ai.system_instructions")):
         sent = [
             provider_form({"role": "system", "parts": system} if isinstance(system, list) else {"role": "system", "content": system}),
             *sent,
@@ -237,22 +238,22 @@ def _logged(span: _Span) -> LoggedRequest:
         answered[:1],
         _counts(attributes),
         _model(attributes),
-        _json(attributes.get("gen_ai.tool.definitions")),
+        json_of(attributes.get("gen_ai.tool.definitions")),
         (*span.reasons, *unknown, *uncaptured, *choices),
     )
 
 
-def _messages(value: object) -> list[JsonObject]:
-    """Return the messages of an attribute: a list, or JSON, or a text that some programs write in its place."""
-    messages = _json(value)
+def _messages(value: object, role: str) -> list[JsonObject]:
+    """Return the messages of an attribute: a list, or JSON, or a text of this role that some programs write in its place."""
+    messages = json_of(value)
     if isinstance(messages, str) and messages:
-        return [{"role": "user", "content": messages}]
+        return [{"role": role, "content": messages}]
     return [provider_form(message) for message in messages if isinstance(message, dict)] if isinstance(messages, list) else []
 
 
 def _event_message(name: str, event: JsonObject) -> JsonObject:
     message = {**event, **object_at(event, "message")}
-    if (calls := _json(message.get("tool_calls"))) is not None:
+    if (calls := json_of(message.get("tool_calls"))) is not None:
         message["tool_calls"] = calls
     if name == "gen_ai.tool.message":
         message = {"tool_call_id": message.get("id"), **message}
@@ -291,26 +292,15 @@ def _decoded(value: object) -> object:
             return value[name]
     if "intValue" in value:  # 64 bits, which are a text in JSON
         number = value["intValue"]
-        return int(number) if isinstance(number, str) and number.isdecimal() and len(number) < 20 else number
+        return int(number) if isinstance(number, str) and INT64.fullmatch(number) else number
     if "arrayValue" in value:
         return [_decoded(member) for member in objects_at(object_at(value, "arrayValue"), "values")]
     return _pairs(object_at(value, "kvlistValue").get("values")) if "kvlistValue" in value else None
 
 
-def _json(value: object) -> object:
-    """Return the value that a text holds as JSON, or the value itself."""
-    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{"):
-        values, problem = parse(value)
-        return values[0] if len(values) == 1 and problem in COMPLETE else value
-    return value
-
-
 def _nanos(entry: JsonObject) -> float | None:
-    for name in ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"):
-        number = _decoded({"intValue": entry.get(name)})
-        if (time := moment(number) if isinstance(number, int) else None) is not None:
-            return time
-    return None
+    numbers = (_decoded({"intValue": entry.get(name)}) for name in ("startTimeUnixNano", "timeUnixNano", "observedTimeUnixNano"))
+    return next((time for number in numbers if isinstance(number, int) and (time := moment(number)) is not None), None)
 
 
 class Requests:
@@ -322,12 +312,13 @@ class Requests:
     def read(self, _: JsonObject) -> Iterator[Request]:
         """Yield all requests of the file, once."""
         path, self._path = self._path, None
-        for span in _spans(Source(path)) if path else ():
+        for span in _spans(Source(path))[0] if path else ():
             counts = _counts(span.attributes) if span.is_request else None
             if counts is not None:
-                name = text_at(span.attributes, "gen_ai.response.id") or ".".join(span.key)
+                own = *span.key, text_at(span.value, "timeUnixNano")  # a log record may name a span around several requests
+                name = text_at(span.attributes, "gen_ai.response.id") or ".".join(filter(None, own))
                 yield Request(
-                    f"otel:{name}" if name != "." else "",
+                    f"otel:{name}" if name else "",
                     span.time,
                     NAME,
                     _model(span.attributes),

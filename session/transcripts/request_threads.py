@@ -14,8 +14,8 @@ from hashlib import blake2b
 from .account import TranscriptAccount
 from .draft import Draft, finish
 from .record import Record
-from .record_feed import feed
-from .source import Line, Source
+from .record_feed import feed, text_size
+from .source import COMPLETE, Line, Source, parse
 from .usage import Counts
 from .values import JsonObject, carried, list_at, text_at
 from .writer import Writer, is_message
@@ -82,6 +82,19 @@ def read_threads(name: str, source: Source, requests: Iterable[LoggedRequest], *
     for request in others:
         threads.write(main[0], request)
     return finish(name, source, [*main, *(threads.side if with_sidechains else [])], main_count=len(main))
+
+
+def around(number: int, value: object, entries: Iterable[JsonObject], reason: str) -> Iterator[LoggedRequest]:
+    """Yield a record for the text of a value that is in none of its entries, if there is any.
+
+    Args:
+        number: As for `LoggedRequest`.
+        value: The value.
+        entries: The entries in it that have records of their own.
+        reason: Why it is not in the session.
+    """
+    if rest := text_size(value) - sum(map(text_size, entries)):
+        yield LoggedRequest(number, {"": "." * rest}, reasons=(reason,))
 
 
 def unread(line: Line) -> Iterator[LoggedRequest]:
@@ -163,6 +176,14 @@ def _without_thoughts(value: object) -> object:
     if not isinstance(value, list):
         return value
     return [block for block in value if not (isinstance(block, dict) and text_at(block, "type") in THOUGHTS)]
+
+
+def json_of(value: object) -> object:
+    """Return the value that a text holds as JSON, or the value itself."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("[", "{", '"'):
+        values, problem = parse(value)
+        return values[0] if len(values) == 1 and problem in COMPLETE else value
+    return value
 
 
 def provider_form(message: JsonObject) -> JsonObject:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import csv
+import io
+import json
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -9,6 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +27,7 @@ from context_window.spend.rows import LogRows, decode, encode
 from context_window.spend.tables import price_notes
 from session.transcripts.reported_requests import Request
 from tests.spend.logs import answer, write
+from tests.support.shell import Shell
 from tests.support.tool_logs import copilot
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
@@ -226,6 +232,38 @@ def test_each_of_many_models_is_looked_up_once() -> None:
         for name in names * 2:
             look(name)
         assert look.cache_info().misses <= len(names)
+
+
+@pytest.mark.parametrize(("model", "tier", "sign"), [("mistral-large-latest", "standard", "±"), ("claude-opus-5", "priority", "+")])
+def test_whatever_shows_a_price_shows_what_is_uncertain_about_it(
+    model: str, tier: str, sign: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request with a disputed price, or with one that lacks a part, among others: text, JSON, CSV and Parquet say so."""
+    shell = Shell(capsys, monkeypatch)
+    lines: list[dict[str, Any]] = []
+    for number, name in enumerate((model, "claude-opus-5")):
+        report = usage(100_000, 10_000, service_tier=tier if name == model and not number else "standard")
+        content = [{"type": "text", "text": "Done."}]
+        message = {"id": f"m{number}", "role": "assistant", "model": name, "content": content, "usage": report}
+        lines += [{"type": "user", "uuid": f"u{number}", "sessionId": "s1", "message": {"role": "user", "content": "Go."}}]
+        lines += [answer(f"m{number}", 1) | {"message": message, "uuid": f"a{number}", "parentUuid": f"u{number}"}]
+    log, file = write(tmp_path / "a.jsonl", *lines), tmp_path / "a.parquet"
+    for command in (["timeline", log], ["timeline", log, "--why"], ["spend", log], ["spend", log, "--by", "cause"]):
+        text = shell(*command)[1]
+        assert re.search(rf"\d{re.escape(sign)}", text), text
+        assert f"sums marked {sign}" in " ".join(text.split())
+    values = json.loads(shell("timeline", log, "--json")[1])
+    doubts = [(point["disputed_usd"] and Decimal(point["disputed_usd"]), point["lacking"]) for point in values["points"]]
+    uncertain = (Decimal("0.195"), None) if sign == "±" else (None, "priority")
+    assert doubts == [uncertain, (None, None), (None, None)]
+    assert shell("spend", log, "--parquet", file)[0] == 0
+    rows = pq.read_table(file).to_pylist()
+    assert [(row["disputed_usd"], row["lacking"]) for row in rows] == [uncertain, (None, None)]
+    counted = {"±": "disputed_requests", "+": "unpriced_requests"}[sign]
+    for by in ("day", "cause"):
+        table = list(csv.DictReader(io.StringIO(shell("spend", log, "--by", by, "--csv")[1])))
+        assert "1" in {row[counted] for row in table}
+        assert json.loads(shell("spend", log, "--by", by, "--json")[1])["total"][counted] == 1
 
 
 def test_a_session_of_copilot_that_has_not_ended_has_its_answers_output(tmp_path: Path) -> None:

@@ -307,7 +307,9 @@ class TestCommand:
             assert [row["name"] for row in rows] == names
 
     def test_claude_code_s_own_links_say_which_pull_request_the_work_is_for(self, shell: Shell, tmp_path: Path) -> None:
-        """Work is for the next one, or for the last. A link is repeated when a session goes on, and what is no address is none."""
+        """Work is for the next one, or for the last; that of sub-agents, too. A link is repeated when a session goes on, and what is no
+        address is none.
+        """
 
         def link(number: int, minute: int, address: str = "https://github.com/me/shop/pull/") -> dict[str, Any]:
             named = {"prNumber": number, "prUrl": f"{address}{number}", "prRepository": "me/shop"}
@@ -319,8 +321,20 @@ class TestCommand:
 
         links = [link(7, 2), link(6, 2, "javascript:"), link(7, 2), link(8, 4), link(7, 5)]
         write(tmp_path / "a.jsonl", *map(work, range(1, 3)), *links[:3], *map(work, range(3, 5)), *links[3:], work(6))
+        asked = {
+            "type": "user",
+            "uuid": "u",
+            "sessionId": "s1",
+            "isSidechain": True,
+            "agentId": "b",
+            "message": {"role": "user", "content": "Do."},
+        }
+        helped = [work(minute) | {"isSidechain": True, "agentId": "b", "parentUuid": "u"} for minute in (0, 5, 9)]
+        for line in helped:
+            line["message"] |= {"id": f"b{line['timestamp']}"}
+        write(tmp_path / "a" / "subagents" / "agent-b.jsonl", asked, *helped)
         rows = json.loads(shell("spend", tmp_path, "--by", "pr", "--json")[1])["rows"]
-        assert {row["name"][-7:]: row["requests"] for row in rows} == {"/pull/7": 2, "/pull/8": 3}
+        assert {row["name"][-7:]: row["requests"] for row in rows} == {"/pull/7": 2 + 1, "/pull/8": 3 + 2}
 
     def test_standard_input(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         class Input:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import FunctionCall, FunctionCallOutput, Session, Usage
+from session import FunctionCall, FunctionCallOutput, Message, Session, Usage
 from session.transcripts import read_account, read_transcript
 from session.transcripts.record_feed import text_size
 from session.transcripts.reported_requests import read_requests
@@ -182,6 +182,7 @@ def test_each_form_gives_one_session_and_each_request_once(form: str, as_documen
     session = account.sessions[0]
     thoughts = ["Reasoning 120", "FunctionCall"] if form in ("otel", "otel in one batch") else ["FunctionCall 120"]
     assert (len(account.sessions), session.id, session.metadata["warnings"]) == (1, "conv", [])
+    assert sum(line.text_bytes for line in account.lines) == sum(map(text_size, records))
     assert shape(session) == ["Message", "Message", *thoughts, "FunctionCallOutput", "Message 155"]
     [call] = [item for item in session.items if isinstance(item, FunctionCall)]
     [output] = [item for item in session.items if isinstance(item, FunctionCallOutput)]
@@ -189,12 +190,32 @@ def test_each_form_gives_one_session_and_each_request_once(form: str, as_documen
     requests = sorted(read_requests(path).requests, key=lambda one: one.time or 0)
     amounts = [(one.session, one.model, one.input_tokens, one.cache_read, one.output_tokens) for one in requests]
     assert amounts == [("conv", "gpt-4.1", 100, 0, 20), ("conv", "gpt-4.1", 60, 90, 5)]
+    assert [round(one.time or 0) % 60 for one in requests] == ([21, 22] if "otel" in form else [1, 2])
 
 
 def test_messages_in_log_records_belong_to_the_span_that_they_name(tmp_path: Path) -> None:
     path = write(tmp_path / "log.jsonl", *old_events(in_span=False))
     assert shape(read_transcript(path)) == ["Message", "Message", "FunctionCall 120", "FunctionCallOutput", "Message 155"]
     assert [one.total for one in read_requests(path).requests] == [120, 155]
+
+
+@pytest.mark.parametrize("is_traced", [True, False], ids=["in the spans of the requests", "in a span around them that is not one"])
+def test_a_request_whose_messages_are_in_one_event_is_read(is_traced: bool, tmp_path: Path) -> None:
+    records = [batch(span(0, {"http.route": "/chat"}))]
+    for number, turn in enumerate(TURNS, 1):
+        whole = request(number, *turn)
+        time, ids = whole["startTimeUnixNano"], {"traceId": "t1", "spanId": f"s{number if is_traced else 0}"}
+        records.append(
+            logs({**ids, "timeUnixNano": time, "eventName": "gen_ai.client.inference.operation.details", **attributes_of(whole)})
+        )
+        records += [batch(span(number, {"gen_ai.request.model": "gpt-4.1"} | usage(turn[2])))] if is_traced else []
+    path = write(tmp_path / "log.jsonl", *records)
+    assert shape(read_transcript(path)) == ["Message", "Message", "Reasoning 120", "FunctionCall", "FunctionCallOutput", "Message 155"]
+    assert [one.total for one in read_requests(path).requests] == [120, 155]
+
+
+def attributes_of(record: Json) -> Json:
+    return {"attributes": record["attributes"]}
 
 
 def test_spans_around_a_request_do_not_count_it_again(tmp_path: Path) -> None:
@@ -213,6 +234,20 @@ def test_turns_in_traces_of_their_own_go_on_in_one_session(tmp_path: Path) -> No
         one["attributes"] = [pair for pair in one["attributes"] if pair["key"] != "gen_ai.conversation.id"]
     account = read_account(write(tmp_path / "log.jsonl", batch(*spans)))
     assert [(session.id, len(session.items)) for session in account.sessions] == [("t1", 6)]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        batch(span(1, {"gen_ai.input.messages": "Weather?", "gen_ai.output.messages": "It rains."})),
+        LANGFUSE[0] | {"input": "Weather?", "output": "It rains."},
+        ROWS[0] | {"input": '"Weather?"', "output": '{"choices": [{"message": {"role": "assistant", "content": "It rains."}}]}'},
+    ],
+    ids=["otel", "langfuse", "langfuse, as JSON"],
+)
+def test_texts_in_place_of_messages_are_read(record: Json, tmp_path: Path) -> None:
+    items = read_transcript(write(tmp_path / "log.jsonl", record)).items
+    assert [(item.role, item.text) for item in items if isinstance(item, Message)] == [("user", "Weather?"), ("assistant", "It rains.")]
 
 
 def test_a_side_request_is_a_session_of_its_own(tmp_path: Path) -> None:
