@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from accuracy import percentile
@@ -111,6 +112,21 @@ def figures_of(steps: Sequence[Step], way: Way) -> Figures | None:
     )
 
 
+def intervals(steps: Sequence[Step], way: Way) -> str:
+    """Return where coverage and slack lie in 95 of 100 draws of as many sessions: how far other people's sessions may differ."""
+    sessions: dict[str, list[Step]] = {}
+    for step in steps:
+        sessions.setdefault(step.id, []).append(step)
+    if len(sessions) < 3:
+        return "too few sessions"
+    random = Random(0)
+    draws = [
+        figures_of([step for steps in random.choices(list(sessions.values()), k=len(sessions)) for step in steps], way) for _ in range(400)
+    ]
+    covered, slack = (sorted(getattr(draw, name) for draw in draws) for name in ("covered", "slack"))
+    return f"{covered[10]:.1%} to {covered[-11]:.1%}, {slack[10]:.2f} to {slack[-11]:.2f} %"
+
+
 def rows(steps: Sequence[Step]) -> Iterator[tuple[str, str, str, str, Figures]]:
     """Yield grouping, group, counter, way and figures: every counter and way for all steps, then ours, calibrated, for each group."""
     for counter in COUNTERS:
@@ -135,17 +151,21 @@ def tables(title: str, steps: Sequence[Step]) -> str:
     """Return the figures of the steps as Markdown tables."""
     lines = [f"## {title}"]
     heading = ""
+    group_of = dict(GROUPINGS)["log"]
     for grouping, group, counter, way, figures in rows(steps):
         label = f"{counter} | {way}" if grouping == "all" else group
         names = "counter | way" if grouping == "all" else grouping
         if names != heading:
             heading = names
             columns = f"| {names} | steps | added: error, tokens | of it | total: error | p95 | covered | slack | over |"
-            lines += ["", columns, "|" + "---|" * (names.count("|") + 1) + "--:|" * 8]
+            columns += " covered and slack, between sessions |" if grouping == "log" else ""
+            lines += ["", columns, "|" + "---|" * (names.count("|") + 1) + "--:|" * (8 + (grouping == "log"))]
         lines.append(
             f"| {label} | {figures.steps:,} | {figures.difference:,.0f} | {figures.relative:,.1f} % | {figures.total:,.2f} % "
             f"| {figures.total_p95:,.2f} % | {figures.covered:.1%} | {figures.slack:,.2f} % | {figures.over:.1%} |"
         )
+        if grouping == "log":
+            lines[-1] += f" {intervals([step for step in steps if step.counter == counter and group_of(step) == group], CALIBRATED)} |"
     return "\n".join(lines)
 
 
