@@ -121,7 +121,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--budget-part", type=int, default=2, metavar="N", help="the budget is the Nth part of the log (default 2)")
     options = parser.parse_args(arguments)
     measurer = Measurer(TiktokenCounter())
-    lines = ["| reports | sessions | log | requests | covered | slack |", "|---|---|---|--:|--:|--:|"]
+    lines = ["| reports | sessions | log | requests | covered | slack | over |", "|---|---|---|--:|--:|--:|--:|"]
     for on_items, way in ((False, "`record_usage`"), (True, "on items")):
         requests: list[Request] = []
         for path in log_files(options.paths):
@@ -146,7 +146,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 if group:
                     covered = sum(request.bound >= request.cost for request in group) / len(group)
                     slack = statistics.fmean(100 * max(0, request.bound - request.cost) / request.cost for request in group)
-                    lines.append(f"| {way} | {name} | {label} | {len(group):,} | {covered:.1%} | {slack:.2f} % |")
+                    over = sum(5 * request.bound > 6 * request.cost for request in group) / len(group)
+                    lines.append(f"| {way} | {name} | {label} | {len(group):,} | {covered:.1%} | {slack:.2f} % | {over:.1%} |")
     print("\n".join(lines))
     return 0
 

@@ -22,6 +22,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from random import Random
 from typing import NamedTuple
 
 from accuracy import percentile
@@ -78,6 +79,7 @@ class Figures:
         total_p95: 95th percentile of these errors.
         covered: Fraction of the requests that did not exceed the bound.
         slack: Mean excess of the bound over the request, in percent of the request; 0 if the bound was too low.
+        over: Fraction of the requests whose bound was more than a fifth too high.
     """
 
     steps: int
@@ -87,6 +89,7 @@ class Figures:
     total_p95: float
     covered: float
     slack: float
+    over: float
 
 
 def figures_of(steps: Sequence[Step], way: Way) -> Figures | None:
@@ -105,7 +108,23 @@ def figures_of(steps: Sequence[Step], way: Way) -> Figures | None:
         total_p95=percentile(totals, 95),
         covered=sum(way.bound(step) >= step.reported for step in steps) / len(steps),
         slack=statistics.fmean(100 * max(0, way.bound(step) - step.reported) / step.reported for step in steps),
+        over=sum(5 * way.bound(step) > 6 * step.reported for step in steps) / len(steps),
     )
+
+
+def intervals(steps: Sequence[Step], way: Way) -> str:
+    """Return where coverage and slack lie in 95 of 100 draws of as many sessions: how far other people's sessions may differ."""
+    sessions: dict[str, list[Step]] = {}
+    for step in steps:
+        sessions.setdefault(step.id, []).append(step)
+    if len(sessions) < 3:
+        return "too few sessions"
+    random = Random(0)
+    draws = [
+        figures_of([step for steps in random.choices(list(sessions.values()), k=len(sessions)) for step in steps], way) for _ in range(400)
+    ]
+    covered, slack = (sorted(getattr(draw, name) for draw in draws) for name in ("covered", "slack"))
+    return f"{covered[10]:.1%} to {covered[-11]:.1%}, {slack[10]:.2f} to {slack[-11]:.2f} %"
 
 
 def rows(steps: Sequence[Step]) -> Iterator[tuple[str, str, str, str, Figures]]:
@@ -132,23 +151,32 @@ def tables(title: str, steps: Sequence[Step]) -> str:
     """Return the figures of the steps as Markdown tables."""
     lines = [f"## {title}"]
     heading = ""
+    group_of = dict(GROUPINGS)["log"]
     for grouping, group, counter, way, figures in rows(steps):
         label = f"{counter} | {way}" if grouping == "all" else group
         names = "counter | way" if grouping == "all" else grouping
         if names != heading:
             heading = names
-            columns = f"| {names} | steps | added: error, tokens | of it | total: error | p95 | covered | slack |"
-            lines += ["", columns, "|" + "---|" * (names.count("|") + 1) + "--:|" * 7]
+            columns = f"| {names} | steps | added: error, tokens | of it | total: error | p95 | covered | slack | over |"
+            columns += " covered and slack, between sessions |" if grouping == "log" else ""
+            lines += ["", columns, "|" + "---|" * (names.count("|") + 1) + "--:|" * (8 + (grouping == "log"))]
         lines.append(
             f"| {label} | {figures.steps:,} | {figures.difference:,.0f} | {figures.relative:,.1f} % | {figures.total:,.2f} % "
-            f"| {figures.total_p95:,.2f} % | {figures.covered:.1%} | {figures.slack:,.2f} % |"
+            f"| {figures.total_p95:,.2f} % | {figures.covered:.1%} | {figures.slack:,.2f} % | {figures.over:.1%} |"
         )
+        if grouping == "log":
+            lines[-1] += f" {intervals([step for step in steps if step.counter == counter and group_of(step) == group], CALIBRATED)} |"
     return "\n".join(lines)
 
 
 def first_table(requests: Sequence[FirstRequest]) -> str:
     """Return the errors of first requests by tool, without and with the estimate of what the log lacks, as a Markdown table."""
-    lines = ["## First requests of logs", "", "| log | sessions | error, cold | with the estimate |", "|---|--:|--:|--:|"]
+    lines = [
+        "## First requests of logs",
+        "",
+        "| log | sessions | error, cold | with the estimate | in the interval |",
+        "|---|--:|--:|--:|--:|",
+    ]
     for is_held_out, name in ((True, "held out"), (False, "others")):
         side = [request for request in requests if request.held_out == is_held_out]
         for tool in sorted({request.tool for request in side}):
@@ -159,7 +187,8 @@ def first_table(requests: Sequence[FirstRequest]) -> str:
                 )
                 for part in (0, 1)
             )
-            lines.append(f"| {tool}, {name} | {len(of_tool)} | {cold:.1f} % | {estimated:.1f} % |")
+            inside = sum(request.least <= request.reported - request.cold <= request.most for request in of_tool)
+            lines.append(f"| {tool}, {name} | {len(of_tool)} | {cold:.1f} % | {estimated:.1f} % | {inside} |")
     return "\n".join(lines)
 
 
@@ -174,8 +203,9 @@ def report(steps: Sequence[Step], left_out: Counter[str]) -> str:
             tables(f"The other two thirds: {sessions_of(fitted)} sessions", fitted),
             "",
             "Errors are medians of absolute values. `slack` is the mean excess of the bound, in percent of the whole request, 0 if the",
-            "request is not covered; a cold or anchored count is its own bound. The tables by log and by model are for this library's",
-            "counter, calibrated. ctok, if installed, counts for Claude's models only.",
+            "request is not covered; `over` is the share of bounds that are more than 20 % too high. A cold or anchored count is its own",
+            "bound. The tables by log and by model are for this library's counter, calibrated. ctok, if installed, counts for Claude's",
+            "models only.",
             "",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,

@@ -113,6 +113,8 @@ class FirstRequest:
         reported: The request, as reported.
         cold: Local count of the request.
         unlogged: The library's estimate of what the log lacks.
+        least: The lower end of its interval.
+        most: The upper end.
     """
 
     id: str
@@ -120,6 +122,8 @@ class FirstRequest:
     reported: int
     cold: int
     unlogged: int
+    least: int
+    most: int
 
     @property
     def held_out(self) -> bool:
@@ -176,7 +180,8 @@ def first_requests(paths: Iterable[Path]) -> list[FirstRequest]:
             measurer = Measurer(counters_for(str(session.metadata.get("model", "")))[OURS])
             first = exchanges_of(session, measurer)[0]
             if first.reported:
-                found.append(FirstRequest(f"{path.name}/{session.id}", unlogged.tool, first.reported, first.cold, unlogged.tokens))
+                amounts = first.reported, first.cold, unlogged.tokens, unlogged.least, unlogged.most
+                found.append(FirstRequest(f"{path.name}/{session.id}", unlogged.tool, *amounts))
     return found
 
 

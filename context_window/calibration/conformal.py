@@ -1,11 +1,10 @@
 """An upper bound on the tokens by which a request grows, from how far earlier increments exceeded their local counts.
 
-Split conformal prediction with whole numbers only, so that every machine gets the same figures. Theory of operation, rules 3 and 4.
+Split conformal prediction with whole numbers only, so that every machine gets the same figures. Theory of operation, rules 3 to 5.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, insort
 from collections import deque
 from typing import NamedTuple
 
@@ -14,12 +13,12 @@ from .rule import CalibrationRule
 THOUSAND = 1_000
 
 SAMPLES_MIN = 5
-"""Increments that must have been seen before their median is used."""
+"""Increments that must have been seen before their medians are used."""
 SCALE_MAX = 5_000
 """Tokens of an increment that count in the scale of its error. Text that is in no log does not grow with an output of 50,000 tokens, and
 over so many tokens the errors of a count cancel out."""
-WORTH_PART = 850
-"""Thousandths of the average increment's cost of a local token that a removed token is worth."""
+WORTH_PART = 900
+"""Thousandths of the average increment's cost of a local token that a removed token is worth, if few are removed."""
 
 
 class Increment(NamedTuple):
@@ -50,32 +49,30 @@ class Increment(NamedTuple):
 
 
 class Increments:
-    """The latest increments, and how far each exceeded its local count.
+    """The latest increments, and how far each exceeded what is expected of its local count.
 
-    The score of an increment, in thousandths, is its excess over the local count divided by a scale (`_scale`): providers add tokens in
-    proportion to the new items and to the request before. If a provider counts every token higher, only the new items matter. So the bound
-    is at least their count times the median ratio of earlier increments.
+    Expected is the median ratio of reported to local tokens, once there are enough. The score of an increment, in thousandths, is its
+    excess over that, divided by a scale (`_scale`): providers add tokens in proportion to the new items, and tools in proportion to the
+    request before. One score more is left out than the coverage allows: a jump, text that is in no log, says nothing of the next increment.
     """
 
     def __init__(self, rule: CalibrationRule) -> None:
         self.rule = rule
-        self._scores: deque[int] = deque()
-        self._sorted_scores: list[int] = []
+        self._seen: deque[Increment] = deque(maxlen=rule.max_samples)
+        self._local = self._ordinary = 0  # tokens of all seen: by the local count; as reported, up to the bound
         self._latest: Increment | None = None
-        self._amounts: deque[tuple[int, int]] = deque(maxlen=rule.max_samples)  # local and reported tokens
-        self._worth: int | None = None
-        self._median_ratio = 0
+        self._ratio = THOUSAND
+        self._median_score = 0
         self._bound_score = max(rule.prior_score, rule.min_score)
 
     def __len__(self) -> int:
-        return len(self._scores)
+        return len(self._seen)
 
     def follow(self, increment: Increment) -> None:
         """Take the increment after the latest one. If it takes back what that one had too much, both count as one."""
         joined = None if self._latest is None else self._latest.joined(increment)
         if joined is not None:
-            del self._sorted_scores[bisect_left(self._sorted_scores, self._scores.pop())]
-            self._amounts.pop()
+            self._seen.pop()
         self._latest = increment if joined is None else joined
         self.learn(*self._latest)
 
@@ -88,22 +85,17 @@ class Increments:
             reported_tokens: The increment as reported.
         """
         rule = self.rule
-        capped = min(reported_tokens, rule.max_ratio * local_tokens)
-        score = -(-THOUSAND * (capped - local_tokens) // _scale(request_tokens, local_tokens))  # rounded up
-        if len(self._scores) == rule.max_samples:
-            del self._sorted_scores[bisect_left(self._sorted_scores, self._scores.popleft())]
-        self._scores.append(score)
-        insort(self._sorted_scores, score)
-        self._amounts.append((local_tokens, capped))
-        ratios = sorted(THOUSAND * reported // local for local, reported in self._amounts)
-        self._median_ratio = ratios[len(ratios) // 2] if len(ratios) >= SAMPLES_MIN else 0
-        samples = len(self._sorted_scores)
-        rank = -(-(samples + 1) * rule.coverage // THOUSAND)
-        quantile = self._sorted_scores[rank - 1] if rank <= samples else max(rule.prior_score, self._sorted_scores[-1])
-        self._bound_score = max(rule.min_score, quantile)
-        local, reported = map(sum, zip(*self._amounts, strict=True))
-        is_known = len(self._amounts) >= rule.worth_samples and local >= rule.worth_tokens
-        self._worth = WORTH_PART * reported // local if is_known else None
+        self._seen.append(Increment(request_tokens, local_tokens, min(reported_tokens, rule.max_ratio * local_tokens)))
+        samples = len(self._seen)
+        if samples >= SAMPLES_MIN:
+            self._ratio = sorted(THOUSAND * seen.reported // seen.local for seen in self._seen)[samples // 2]
+        scores = sorted(-(THOUSAND * (self._expected(seen.local) - seen.reported) // self._scale(*seen[:2])) for seen in self._seen)
+        self._median_score = scores[samples // 2] if samples >= SAMPLES_MIN else 0
+        left_out = 1 + samples * (THOUSAND - rule.coverage) // THOUSAND
+        floors = rule.min_score, rule.prior_score if samples < rule.prior_samples else 0
+        self._bound_score = max(*floors, *scores[: samples - left_out][-1:])
+        self._local = sum(seen.local for seen in self._seen)
+        self._ordinary = sum(min(seen.reported, self.bound(*seen[:2])) for seen in self._seen)
 
     def bound(self, request_tokens: int, local_tokens: int) -> int:
         """Return the most tokens that a new increment should cost, at the rule's coverage; 0 if nothing is new.
@@ -114,32 +106,37 @@ class Increments:
         """
         if local_tokens <= 0:
             return 0
-        by_score = local_tokens - (-self._bound_score * _scale(request_tokens, local_tokens) // THOUSAND)
-        return max(by_score, -(-self._median_ratio * local_tokens // THOUSAND))
+        return self._expected(local_tokens) - (-self._bound_score * self._scale(request_tokens, local_tokens) // THOUSAND)
 
     def removed(self, anchor_tokens: int, anchor_local: int, tokens: int) -> int:
         """Return the least that the provider's count falls by if these local tokens of a request are removed.
 
-        The average increment tells, once enough is known of it. Until then it is a part of what the request itself cost a local token.
+        Once enough increments are known, they tell: a token is worth a part of their average. But the more of them is removed, the less can
+        be wrong: what remains of them costs at most as much more than the average. Jumps do not count, since they need not leave. Beyond
+        the increments, and before, a token is worth a part of what the request itself cost a local token.
 
         Args:
             anchor_tokens: The reported tokens of the request.
             anchor_local: Its local count.
             tokens: The local tokens that are removed.
         """
-        if self._worth is not None:
-            return tokens * self._worth // THOUSAND
-        local = max(1, anchor_local)
-        return tokens * self.rule.removal_worth * min(anchor_tokens, anchor_local) // (THOUSAND * local)
+        rule, known, known_worth = self.rule, 0, 0
+        if len(self._seen) >= rule.worth_samples and self._local >= rule.worth_tokens:
+            known = min(tokens, self._local)
+            rest = (2 * THOUSAND - WORTH_PART) * (self._local - known)
+            known_worth = self._ordinary * max(WORTH_PART * known, THOUSAND * self._local - rest) // (THOUSAND * self._local)
+        worth = rule.removal_worth * min(anchor_tokens, anchor_local)
+        return known_worth + (tokens - known) * worth // (THOUSAND * max(1, anchor_local))
 
     def likely(self, request_tokens: int, local_tokens: int) -> int:
         """Return the likeliest cost of a new increment. Arguments as for `bound`."""
         if local_tokens <= 0:
             return 0
-        median = self._sorted_scores[len(self._sorted_scores) // 2] if len(self._sorted_scores) >= SAMPLES_MIN else 0
-        return max(0, local_tokens + median * _scale(request_tokens, local_tokens) // THOUSAND)
+        return max(0, self._expected(local_tokens) + self._median_score * self._scale(request_tokens, local_tokens) // THOUSAND)
 
+    def _expected(self, local_tokens: int) -> int:
+        return self._ratio * local_tokens // THOUSAND
 
-def _scale(request_tokens: int, local_tokens: int) -> int:
-    """Return the tokens that an error is divided by: the increment up to `SCALE_MAX`, a twentieth of the request before it, and 20."""
-    return min(local_tokens, SCALE_MAX) + request_tokens // 20 + 20
+    def _scale(self, request_tokens: int, local_tokens: int) -> int:
+        """Return the tokens that an error is divided by: the increment up to `SCALE_MAX`, a part of the request before it, and 20."""
+        return min(local_tokens, SCALE_MAX) + request_tokens // self.rule.request_part + 20

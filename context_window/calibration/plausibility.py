@@ -25,6 +25,7 @@ class RequestCounts(NamedTuple):
         added: The request's items since the report before, with `unlogged`.
         untrimmed: The same request with the whole log in it, save what summaries stand for.
         edits: How often the request had been changed before its end.
+        summarised: Those of its items that a summary stands for and that are in it nonetheless, being the last.
     """
 
     local: int = 0
@@ -32,6 +33,7 @@ class RequestCounts(NamedTuple):
     added: int = 0
     untrimmed: int = 0
     edits: int = 0
+    summarised: int = 0
 
 
 class _RequestFigures(NamedTuple):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
-from session.units import NONE
+from session.units import HELD, NONE
 
-from .conformal import Increment, Increments
+from .conformal import THOUSAND, Increment, Increments
 from .plausibility import PlausibilityCheck, RequestCounts, is_small
 from .rule import CalibrationRule
 
@@ -65,6 +66,8 @@ class ReportedTotals:
         self._request = RequestCounts()
         self._plausibility = PlausibilityCheck()
         self._reported_response = NONE  # the response whose report came last
+        self._first_local: int | None = None  # local count of the first request that totals started from
+        self._first_offset = 0
 
     # The local count corrected
 
@@ -97,9 +100,11 @@ class ReportedTotals:
         return view.counted + anchor.offset + self.increments.likely(anchor.tokens, newer + self._unlogged(view, anchor)) - newer
 
     def _corrected(self, anchor: Anchor, newer: int, taken: int, unlogged: int) -> int:
-        removed_tokens = max(0, taken)
-        not_credited = removed_tokens - self.increments.removed(anchor.tokens, anchor.tokens - anchor.offset, removed_tokens)
-        return anchor.offset + self.increments.bound(anchor.tokens, newer + unlogged) - newer + not_credited
+        removed = max(0, taken)
+        not_credited = removed - self.increments.removed(anchor.tokens, anchor.tokens - anchor.offset, removed)
+        unknown = min(removed, self._first_local or 0) * (THOUSAND - self.increments.rule.removal_worth) // THOUSAND
+        offset = anchor.offset + min(not_credited, max(0, self._first_offset - anchor.offset) + unknown) if removed else anchor.offset
+        return offset + self.increments.bound(anchor.tokens, newer + unlogged) - newer
 
     def _unlogged(self, view: View, anchor: Anchor) -> int:
         """Return the tokens of the anchor's response that were reported and are not in the log, but may be in the next prompt (rule 4)."""
@@ -140,7 +145,8 @@ class ReportedTotals:
             self._set_anchor(view, None)
         else:
             reported = tokens if is_accepted or earlier is None else earlier.reported  # if not accepted, go on from the earlier report
-            self._set_anchor(view, Anchor(start, cost, reported, cost - request.local, output, is_exact, request.edits))
+            offset = cost - request.local + (request.summarised if sent_count is None else 0)
+            self._set_anchor(view, Anchor(start, cost, reported, offset, output, is_exact, request.edits))
         if not is_accepted and not is_small(tokens, request.untrimmed):
             self.log_anchor = Anchor(start, tokens, tokens, tokens - request.untrimmed, output, True, request.edits)
 
@@ -182,9 +188,23 @@ class ReportedTotals:
         note = view.limits.note if view.has_note and not view.log.had_note else 0
         untrimmed = local - note + view.log.total - view.replaced_tokens - sum(view.tokens) if view.edits else local
         unlogged = 0 if self.anchor is None else self._unlogged(view, self.anchor)
-        return RequestCounts(local, unlogged, view.newer + unlogged, untrimmed, view.changes)
+        return RequestCounts(local, unlogged, view.newer + unlogged, untrimmed, view.changes, _summarised_tokens(view))
 
     def _set_anchor(self, view: View, anchor: Anchor | None) -> None:
         """Start totals here. The items of the view from the anchor's at on have come since."""
         self.anchor = self.log_anchor = anchor
+        if anchor is None:
+            self._first_local = None
+        elif self._first_local is None:
+            self._first_local, self._first_offset = anchor.tokens - anchor.offset, anchor.offset
         view.set_mark(0 if anchor is None else anchor.start)
+
+
+def _summarised_tokens(view: View) -> int:
+    """Return the tokens of the units in the view that a summary stands for, and that leave it once they are no longer the last."""
+    log, groups = view.log, view.log.groups
+    if log.replaced == view.replaced:
+        return 0
+    both = list(compress(range(len(view)), map(int.__and__, log.summarised, view.shown)))
+    leaving = {head for head in {groups.head[at] for at in both} if log.is_summarised(head) and groups.unit_protection[head] != HELD}
+    return sum(view.costs[at] for at in both if groups.head[at] in leaving)

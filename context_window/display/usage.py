@@ -280,10 +280,14 @@ def footnotes(report: UsageReport) -> tuple[str, str]:
     elif report.expected_error:
         counter += f": an estimate, usually within {report.expected_error:.0%} of the provider's count"
     if (unlogged := report.unlogged) is not None:
-        counter += (
-            f"; {unlogged.tool} sends more than it logs: an estimate from {_counted(unlogged.sessions, 'recorded session')} is "
-            f"{unlogged.tokens:,} tokens, so a request would cost some {report.total + unlogged.tokens:,}"
-        )
+        low, high = report.total + unlogged.least, report.total + unlogged.most
+        counter += f"; {unlogged.tool} sends more than it logs: "
+        if unlogged.sessions:
+            people = "one person" if unlogged.people == 1 else f"{unlogged.people} people"
+            counter += f"{unlogged.tokens:,} tokens in {_counted(unlogged.sessions, 'session')} of {people}, "
+            counter += f"so a request would cost some {low:,} to {high:,}"
+        else:
+            counter += f"it states {unlogged.tokens:,} tokens of tools, so a request would cost some {high:,}"
     if report.unknown:
         counter += f"; only the provider knows the size of {_counted(report.unknown, 'file')} behind a URL or file id"
     if report.provider_tokens is not None:

@@ -30,8 +30,8 @@ from .context_window import ContextWindow
 KNOWN = {"openai": 50, "claude": 200, "google": 270}
 """By family, in thousandths: in recorded sessions, 99 of 100 increments exceeded our count by at most this."""
 
-UNKNOWN = CalibrationRule(prior_score=400, max_ratio=10**6)
-"""The rule for unknown models and counters: such a counter may be too low by any factor."""
+UNKNOWN = CalibrationRule(prior_score=460, prior_samples=10, request_part=50, min_score=150, max_ratio=10**6)
+"""The rule for unknown models and counters: such a counter may be too low by any factor, and errs in proportion to what is new."""
 
 NOTE_PART = 20
 """A line for the model, about removed items or about usage, may cost at most the 20th part of the budget."""

@@ -241,6 +241,8 @@ class UsageReport:
             "settled_tokens": self.settled_tokens,
             "provider_tokens": self.provider_tokens,
             "unlogged_estimate": None if self.unlogged is None else self.unlogged.tokens,
+            "unlogged_least": None if self.unlogged is None else self.unlogged.least,
+            "unlogged_most": None if self.unlogged is None else self.unlogged.most,
             "model": self.model,
         }
 

@@ -90,6 +90,8 @@ RULES = st.builds(
     CalibrationRule,
     coverage=st.sampled_from((950, 900, 500, 990)),
     prior_score=st.sampled_from((50, 200, 400)),
+    prior_samples=st.sampled_from((20, 3)),
+    request_part=st.sampled_from((20, 50)),
     min_score=st.sampled_from((60, 0)),
     max_samples=st.sampled_from((100, 3)),
     max_ratio=st.sampled_from((4, 1, 10**6)),
@@ -147,12 +149,12 @@ def test_of_the_answer_the_larger_count_is_taken() -> None:
     assert last_of(session, prior_score=0).point == 870
 
 
-def test_one_step_is_scored_by_hand() -> None:
-    """304 more than the 1,000 that were counted, of a scale of 1,000 + 500 + 20: 0.2."""
-    learned = last_of(log_of([1_000], [1_304], anchor=10_000), prior_score=0)
-    scale = 1_000 + 11_304 // 20 + 20
-    assert learned.bound == 11_304 + 1_000 + -(-scale * 200 // 1_000)
-    assert learned.point == 11_304 + 1_000  # one step is not yet the usual one
+def test_two_steps_are_scored_by_hand() -> None:
+    """304 more than the 1,000 that were counted, of a scale of 1,000 + 500 + 20: 0.2. One that was further off is left out."""
+    learned = last_of(log_of([1_000, 1_000], [1_304, 2_304], anchor=10_000), prior_score=0)
+    scale = 1_000 + 13_608 // 20 + 20
+    assert learned.bound == 13_608 + 1_000 + -(-scale * 200 // 1_000)
+    assert learned.point == 13_608 + 1_000  # two steps are not yet the usual ones
 
 
 # Its promises
@@ -171,7 +173,7 @@ def test_who_asks_for_more_coverage_gets_a_bound_as_high(session: Session, cover
 
 def test_of_steps_that_are_alike_as_many_are_covered_as_is_stated() -> None:
     chance = Random(20)
-    for coverage, least, most in ((950, 0.94, 0.99), (800, 0.79, 0.86)):
+    for coverage, least, most in ((950, 0.92, 0.97), (800, 0.77, 0.86)):
         covered: list[bool] = []
         for _ in range(12):
             added = [chance.randrange(50, 3_000) for _ in range(100)]

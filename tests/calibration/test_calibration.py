@@ -66,8 +66,8 @@ def test_reported_tokens_beyond_the_local_count_are_overhead() -> None:
     manager = a_manager()
     manager.process_session(asked(usage=Usage(input_tokens=1_104, output_tokens=54)))
     usage = manager.get_token_usage()
-    # 1,104 were reported; new are the answer's 54, and 400 thousandths of the new tokens, of a twentieth of the old ones and of 20
-    assert usage["total"] == 1_104 + 54 + -(-400 * (54 + 55 + 20) // 1000)
+    # 1,104 were reported; new are the answer's 54, and 460 thousandths of the new tokens, of a fiftieth of the old ones and of 20
+    assert usage["total"] == 1_104 + 54 + -(-460 * (54 + 22 + 20) // 1000)
     assert usage["DIALOG"] == 104 + 54
     assert usage["overhead"] == usage["total"] - 158
 
@@ -99,12 +99,12 @@ def test_a_view_is_trimmed_when_the_reported_total_is_over_the_budget_though_the
 def test_counts_that_were_too_high_are_lowered_in_every_row() -> None:
     manager = a_manager()
     session = asked(usage=Usage(input_tokens=30))
-    session.add_context("c" * 96)
+    session.add_context("c" * 26)
     manager.process_session(session)
     usage = manager.get_token_usage()
-    assert sum(usage[category.value] for category in MessageCategory) + usage["overhead"] == usage["total"] < 258
+    assert sum(usage[category.value] for category in MessageCategory) + usage["overhead"] == usage["total"] < 188
     assert usage["DIALOG"] < 158
-    assert usage["CONTEXT"] < 100
+    assert usage["CONTEXT"] < 30
 
 
 @given(st.lists(st.integers(0, 1_000), min_size=4, max_size=4), st.integers(0, 500), st.integers(-1_000, 1_000))

@@ -31,6 +31,8 @@ def log_of(tool: str, **metadata: Any) -> Session:
         ("claude_code", {"version": "3.0"}, 31_893),
         ("claude_code", {"version": "2.1.114", "sidechain": True}, 14_296),
         ("aider", {}, None),
+        ("copilot_cli", {"tool_tokens": 4_426}, 4_426),  # it says so itself
+        ("copilot_cli", {"tool_tokens": "many"}, None),
     ],
 )
 def test_the_estimate_is_that_of_the_tool_and_its_version(tool: str, metadata: dict[str, Any], tokens: int | None) -> None:
@@ -48,8 +50,19 @@ def test_usage_shows_the_estimate_beside_the_total_until_a_request_is_reported()
     log = log_of("opencode", sidechain=True)
     report = manager.usage(log)
     assert (report.total, report.to_dict()["unlogged_estimate"]) == (100, 5_923)
-    assert "an estimate from 7 recorded sessions is 5,923 tokens, so a request would cost some 6,023" in " ".join(str(report).split())
+    text = " ".join(str(report).split())
+    assert "opencode sends more than it logs: 5,923 tokens in 7 sessions of one person, so a request would cost some 4,048 to 8,984" in text
     log.append(Message("assistant", "y", usage=Usage(6_100)))
     report = manager.usage(log)
     assert report.unlogged is None
     assert "estimate from" not in " ".join(str(report).split())
+
+
+def test_a_tool_s_own_statement_is_no_interval() -> None:
+    manager = ContextWindowManager(token_counter=Letters(), context_window=ContextWindow(max_tokens=100_000))
+    report = manager.usage(log_of("copilot_cli", tool_tokens=4_426))
+    assert report.unlogged is not None
+    assert report.unlogged.least == report.unlogged.most == 4_426
+    assert "copilot_cli sends more than it logs: it states 4,426 tokens of tools, so a request would cost some 4,526" in " ".join(
+        str(report).split()
+    )

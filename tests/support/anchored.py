@@ -5,12 +5,12 @@ from __future__ import annotations
 from bisect import bisect_left
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from math import ceil
+from math import ceil, floor
 
-from session.items import AgentConfigUpdate, Compaction
+from session.items import AgentConfigUpdate, Compaction, MessageCategory, Reasoning
 from session.session import Session
 from session.session_log import recorded_total
-from tests.support.engine import Limits
+from tests.support.engine import CalibrationRule, Limits
 from tests.support.twin import Facts, Twin, cost, responses
 
 
@@ -28,6 +28,7 @@ class Request:
         is_exact: True if it was reported.
         unlogged: Tokens of the response before it that the local count lacks.
         note: Tokens of its line about removed items; 0 if it has none, or the log came with one.
+        summarised: Local count of those of its items that a summary stands for, if it was read from a log.
     """
 
     position: int
@@ -39,6 +40,12 @@ class Request:
     is_exact: bool
     unlogged: int = 0
     note: int = 0
+    summarised: int = 0
+
+    @property
+    def offset(self) -> int:
+        """Tokens that it cost beyond its local count. A summary that is read from a log stands for the last items too."""
+        return self.tokens - self.local + self.summarised
 
 
 @dataclass
@@ -90,6 +97,7 @@ class AnchoredTwin(Twin):
     """A view whose total starts from reports."""
 
     last: Request | None = None
+    first: Request | None = None
     steps: list[Step] = field(default_factory=list)
     edit_count: int = 0
     reports: list[Report | None] = field(default_factory=list)
@@ -138,42 +146,56 @@ class AnchoredTwin(Twin):
         assert rule is not None
         return [(step.request, step.local, min(step.reported, rule.max_ratio * step.local)) for step in self.steps[-rule.max_samples :]]
 
+    def ratio(self) -> Fraction:
+        """Median of reported by local tokens in earlier increments; 1 while there are fewer than five."""
+        ratios = sorted(1000 * reported // local for _, local, reported in self.latest_steps())
+        return Fraction(ratios[len(ratios) // 2], 1000) if len(ratios) >= 5 else Fraction(1)
+
     def score(self) -> Fraction:
-        """Margin above the local count of the added items, as a part of `scale`."""
+        """Margin above the expected cost of the added items, as a part of `scale`."""
         rule = self.limits.calibration
         assert rule is not None
-        excesses = ((1000 * (reported - local), scale(request, local)) for request, local, reported in self.latest_steps())
-        scores = sorted(Fraction(ceil(Fraction(excess, size)), 1000) for excess, size in excesses)
-        rank = ceil(Fraction(rule.coverage, 1000) * (len(scores) + 1))
-        if rank <= len(scores):
-            return max(scores[rank - 1], Fraction(rule.min_score, 1000))
-        return max([Fraction(max(rule.prior_score, rule.min_score), 1000), *scores])
+        scores = sorted(
+            Fraction(ceil(Fraction(1000 * (reported - floor(self.ratio() * local)), scale(request, local, rule))), 1000)
+            for request, local, reported in self.latest_steps()
+        )
+        left_out = 1 + floor(len(scores) * Fraction(1000 - rule.coverage, 1000))
+        prior = rule.prior_score if len(scores) < rule.prior_samples else 0
+        return max([Fraction(max(prior, rule.min_score), 1000), *scores[:-left_out]])
 
-    def ratio(self) -> Fraction:
-        """Median of reported by local tokens in earlier increments; 0 while there are fewer than five."""
-        ratios = sorted(1000 * reported // local for _, local, reported in self.latest_steps())
-        return Fraction(ratios[len(ratios) // 2], 1000) if len(ratios) >= 5 else Fraction(0)
+    def most(self, request: int, added: int) -> int:
+        """Upper bound on what these local tokens cost after a request."""
+        assert self.limits.calibration is not None
+        return floor(added * self.ratio()) + ceil(self.score() * scale(request, added, self.limits.calibration)) if added > 0 else 0
 
-    def average(self) -> Fraction | None:
-        """Reported by local tokens of the latest increments together; None while they are too few or too small."""
-        rule, amounts = self.limits.calibration, self.latest_steps()
+    def credit(self, removed: int) -> int:
+        """Lower bound on what a request lost with these local tokens: by the increments, as far as they reach, else by the request."""
+        rule = self.limits.calibration
+        assert self.last is not None
         assert rule is not None
-        total = sum(local for _, local, _ in amounts)
-        is_known = len(amounts) >= rule.worth_samples and total >= rule.worth_tokens
-        return Fraction(sum(reported for _, _, reported in amounts), total) if is_known else None
+        steps = self.latest_steps()
+        local = sum(step[1] for step in steps)
+        reported = sum(min(step[2], self.most(*step[:2])) for step in steps)
+        own = self.last.tokens - self.last.offset
+        known = min(removed, local) if len(steps) >= rule.worth_samples and local >= rule.worth_tokens else 0
+        parts = max(Fraction(9, 10) * known, local - Fraction(11, 10) * (local - known)) if known else 0
+        rest = (removed - known) * Fraction(rule.removal_worth * min(self.last.tokens, own), 1000 * max(1, own))
+        return floor(parts * Fraction(reported, max(1, local))) + floor(rest)
 
     def bound(self, new: int, removed: int) -> int:
         """Upper bound on the request, for numbers of local tokens added and removed since the anchor."""
         assert self.last is not None
+        assert self.first is not None
         assert self.limits.calibration is not None
-        added = new + self.unlogged()
-        most = max(added + ceil(self.score() * scale(self.last.tokens, added)), ceil(added * self.ratio())) if added > 0 else 0
-        worth = min(Fraction(1), Fraction(self.last.tokens, max(1, self.last.local))) * self.limits.calibration.removal_worth / 1000
-        if (average := self.average()) is not None:
-            worth = Fraction((average * 850).__floor__(), 1000)
-        credit = (max(0, removed) * worth).__floor__() + min(0, removed)
+        credit = removed
+        if removed > 0:
+            unknown = floor(
+                Fraction(min(removed, self.first.tokens - self.first.offset) * (1000 - self.limits.calibration.removal_worth), 1000)
+            )
+            credit = max(self.credit(removed), removed - unknown - max(0, self.first.offset - self.last.offset))
         fixed = self.counted() - sum(self.costs().values()) - (self.last.local - sum(self.last.item_costs.values()))
-        return self.last.tokens + most - credit + fixed
+        most = self.most(self.last.tokens, new + self.unlogged())
+        return self.last.tokens + self.last.summarised + most - credit + fixed
 
     def total(self) -> int:
         if self.last is None:
@@ -212,7 +234,19 @@ class AnchoredTwin(Twin):
     def request(self) -> Request:
         """The request as it is now, not reported yet."""
         unlogged, note = self.unlogged(), self.limits.note if self.told() and self.earlier is None else 0
-        return Request(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, is_exact=False, unlogged=unlogged, note=note)
+        return Request(self.length, 0, 0, self.costs(), self.counted(), self.edit_count, False, unlogged, note, self.leaving())
+
+    def leaving(self) -> int:
+        """Tokens of the units that a summary stands for, and that only their being the last keeps in the view."""
+        replaced, units = self.summarised(), self.units()
+        return sum(
+            tokens
+            for position, tokens in self.costs().items()
+            if position in replaced
+            and all(member in replaced or isinstance(self.items[member], Reasoning) for member in units[position])
+            and not any(map(self.held, units[position]))
+            and self.category(units[position][0]) is not MessageCategory.SYSTEM
+        )
 
     def report(self, request: Request, tokens: int, output: int, new: int, sent_count: int | None) -> None:
         """Take a report of the request, or of the one that was sent instead, if its local count is another."""
@@ -223,11 +257,11 @@ class AnchoredTwin(Twin):
         untrimmed = request.local - request.note - sum(request.item_costs.values()) + log
         self.reports.append(Report(tokens, request.local, untrimmed, request.unlogged, sent_count))
         is_accepted, sure = judged(self.reports)
+        hidden = request.summarised if sent_count is None else 0
         if not is_accepted:
-            earlier, self.last = self.last, None
-            if earlier is not None and sure is not None:
-                predicted = sure.tokens + sure.reported_worth(request.local - sure.local)
-                self.last = Request(request.position, predicted, output, request.item_costs, request.local, request.edits, is_exact=False)
+            is_known = self.last is not None and sure is not None
+            predicted = sure.tokens + sure.reported_worth(request.local - sure.local) if sure is not None else 0
+            self.start(replace(request, tokens=predicted, output=output, summarised=hidden) if is_known else None)
             return
         last, is_exact = self.last, sent_count in (None, request.local)
         if is_exact and last is not None and last.is_exact and last.edits == request.edits and new > 0 and tokens > last.tokens:
@@ -238,7 +272,11 @@ class AnchoredTwin(Twin):
             self.steps.append(step)
         difference = 0 if sent_count is None else request.local - sent_count
         cost_here = tokens + Report(tokens, sent_count or 0, sent_count or 0, 0).reported_worth(difference)
-        self.last = Request(request.position, cost_here, output, request.item_costs, request.local, request.edits, is_exact)
+        self.start(replace(request, tokens=cost_here, output=output, is_exact=is_exact, summarised=hidden))
+
+    def start(self, request: Request | None) -> None:
+        """Start totals from a request; from none, if None."""
+        self.last, self.first = request, None if request is None else self.first or request
 
     def summarised_places(self, length: int) -> set[int]:
         """Positions that the summaries among the first items stand for."""
@@ -253,7 +291,7 @@ class AnchoredTwin(Twin):
 
     def forget(self) -> None:
         self.reports.append(None)
-        self.last = None
+        self.start(None)
         self.steps = []
 
 
@@ -312,9 +350,9 @@ def evidence(before: Report, report: Report) -> int:
     return (lost_tokens - remaining) - remaining
 
 
-def scale(anchored: int, new: int) -> int:
+def scale(anchored: int, new: int, rule: CalibrationRule) -> int:
     """Tokens that an error is divided by. Over more than 5,000 new ones, errors cancel out."""
-    return min(new, 5_000) + anchored // 20 + 20
+    return min(new, 5_000) + anchored // rule.request_part + 20
 
 
 def fold_anchored(session: Session, limits: Limits, facts: Facts | None = None) -> AnchoredTwin:
@@ -368,4 +406,4 @@ def start_from_view(twin: AnchoredTwin, session: Session) -> None:
     if twin.length == session.settled and (saved_total := recorded_total(session)) is not None:
         request = twin.request()
         twin.reports.append(Report(saved_total, request.local, request.local, 0, request.local))
-        twin.last = Request(request.position, saved_total, 0, request.item_costs, request.local, request.edits, is_exact=False)
+        twin.start(replace(request, tokens=saved_total, summarised=0))

@@ -3,13 +3,13 @@
 The rule, for a request whose log has a response with reported usage (the *anchor*):
 
 1. The increment: the anchor's response, at the larger of its local and its reported count, and all items after it.
-2. The scale of an error: the increment, a twentieth of the reported prompt, and 20 tokens.
-3. The score of an earlier increment: its excess over its local count, in thousandths of its scale. Tokens beyond some times the count are
-   in no log, most of them, and are not scored.
-4. The quantile: the order statistic of the one-sided split-conformal rule. If that is beyond the scores seen, the highest of them, or the
-   prior if that is higher. It has a least value.
-5. The bound: the anchor, the increment, and the quantile of the scale. At least the median ratio of reported to counted tokens, once there
-   are five, times the increment. The point: the same with the median score.
+2. The scale of an error: the increment, a part of the reported prompt, and 20 tokens. Expected of an increment is its local count, times
+   the median ratio of reported to counted tokens, once there are five.
+3. The score of an earlier increment: its excess over that, in thousandths of its scale. Tokens beyond some times the count are in no log,
+   most of them, and are not scored.
+4. The quantile: the highest score that is covered, if one more is left out than the coverage allows. It is at least the prior until enough
+   scores were seen, and has a least value.
+5. The bound: the anchor, what is expected of the increment, and the quantile of the scale. The point: the same with the median score.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from session.units import grouping
 from tests.support.engine import BOUNDLESS, CalibrationRule, Engine, Limits
 
 FEW = 5
-PART, ALLOWED, ADDED_MAX = 20, 20, 5_000
+ALLOWED, ADDED_MAX = 20, 5_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,25 +76,28 @@ def estimate(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Estimate |
     anchor, added = exchanges[last].reported, sum(exchange.added for exchange in exchanges[last:])
     if not added:
         return Estimate(anchor, anchor)
-    scale = scale_of(anchor, added)
-    samples = list(scores(exchanges, rule))[-rule.max_samples :]
+    scale = scale_of(anchor, added, rule)
+    samples = scores(exchanges, rule)
     usual = sorted(samples)[len(samples) // 2] if len(samples) >= FEW else 0
+    expected = added * ratio(exchanges, rule) // 1_000
     return Estimate(
-        point=anchor + max(0, added + scale * usual // 1_000),
-        bound=anchor + max(added - (-scale * quantile(samples, rule) // 1_000), -(-added * ratio(exchanges, rule) // 1_000)),
+        point=anchor + max(0, expected + scale * usual // 1_000), bound=anchor + expected - (-scale * quantile(samples, rule) // 1_000)
     )
 
 
 def ratio(exchanges: Sequence[Exchange], rule: CalibrationRule) -> int:
-    """Median of reported to counted tokens, in thousandths; 0 while there are few samples."""
+    """Median of reported to counted tokens, in thousandths; 1,000 while there are few samples."""
     samples = [min(observed, rule.max_ratio * added) * 1_000 // added for _, added, observed in steps(exchanges)][-rule.max_samples :]
-    return sorted(samples)[len(samples) // 2] if len(samples) >= FEW else 0
+    return sorted(samples)[len(samples) // 2] if len(samples) >= FEW else 1_000
 
 
-def scores(exchanges: Sequence[Exchange], rule: CalibrationRule) -> Iterator[int]:
-    """The error of each increment, in thousandths of its scale."""
-    for anchor, added, observed in steps(exchanges):
-        yield -((added - min(observed, rule.max_ratio * added)) * 1_000 // scale_of(anchor, added))
+def scores(exchanges: Sequence[Exchange], rule: CalibrationRule) -> list[int]:
+    """The errors of the latest increments, in thousandths of their scales."""
+    usual = ratio(exchanges, rule)
+    return [
+        -((added * usual // 1_000 - min(observed, rule.max_ratio * added)) * 1_000 // scale_of(anchor, added, rule))
+        for anchor, added, observed in list(steps(exchanges))[-rule.max_samples :]
+    ]
 
 
 def steps(exchanges: Sequence[Exchange]) -> Iterator[tuple[int, int, int]]:
@@ -125,13 +128,14 @@ def is_taken_back(first: tuple[int, int, int], second: tuple[int, int, int]) -> 
 
 def quantile(samples: Sequence[int], rule: CalibrationRule) -> int:
     """Thousandths of its scale that the next step will not be off by more."""
-    position = -(-(len(samples) + 1) * rule.coverage // 1_000)
-    return max(rule.min_score, sorted(samples)[position - 1] if position <= len(samples) else max([rule.prior_score, *samples]))
+    position = -(-len(samples) * rule.coverage // 1_000) - 1
+    prior = rule.prior_score if len(samples) < rule.prior_samples else 0
+    return max([rule.min_score, prior, *sorted(samples)[: max(0, position)][-1:]])
 
 
-def scale_of(anchor: int, added: int) -> int:
+def scale_of(anchor: int, added: int, rule: CalibrationRule) -> int:
     """Tokens: the error of a step is a part of them."""
-    return min(added, ADDED_MAX) + anchor // PART + ALLOWED
+    return min(added, ADDED_MAX) + anchor // rule.request_part + ALLOWED
 
 
 def exchanges_of(session: Session, measurer: Measurer) -> list[Exchange]:

@@ -5,7 +5,7 @@
 - `system.message`, `user.message`, `assistant.message`, `tool.execution_complete`: items. Notifications and the text that the
   tool adds around the user's are CONTEXT. The text, reasoning and tool requests of one API call are one response.
 - Usage: a response has its own count of output tokens. `assistant.usage` events, if logged, have all counts. The totals in
-  `session.shutdown` are metadata: `reported_usage`, by model.
+  `session.shutdown` are metadata: `reported_usage`, by model, and `tool_tokens`, those of the tools' definitions.
 - `session.compaction_complete`: a `Compaction` of everything before it except system messages. `session.snapshot_rewind`
   removes the event that it names and all later ones. All other events are for the screen.
 - Events of a sub-agent name the call that started it. They are a session of their own.

@@ -109,7 +109,7 @@ class CopilotLineReader:
                 for model, metrics in object_at(data, "modelMetrics").items()
                 if isinstance(metrics, dict) and (usage := object_at(metrics, "usage"))
             }
-            draft.describe(reported_usage=totals)
+            draft.describe(reported_usage=totals, tool_tokens=count_at(data, "toolDefinitionsTokens") or None)
         elif kind == "subagent.started":
             self._agent_names[text_at(data, "toolCallId")] = text_at(data, "agentName")
         elif kind == "tool.execution_start":
