@@ -76,6 +76,11 @@ def line_reports(log: list[dict[str, Any]]) -> Iterator[Report]:
                 usage = model["usage"]
                 read, written = usage["cacheReadTokens"], usage["cacheWriteTokens"]
                 yield "copilot_cli", None, (usage["inputTokens"] - read - written, read, written, usage["outputTokens"])
+    kinds = [line.get("type") for line in log]
+    after = len(kinds) - kinds[::-1].index("session.shutdown") if "session.shutdown" in kinds else 0
+    for line in log[after:] if "session.start" in kinds else ():  # of answers that no sums contain only the output is known
+        if line["type"] == "assistant.message":
+            yield "copilot_cli", None, (0, 0, 0, line["data"].get("outputTokens", 0))
     infos = [line["payload"]["info"] for line in log if isinstance(line.get("payload"), dict) and line["payload"].get("info")]
     states = [line["value"]["usage_to_metrics"] for line in log if line.get("key") == "stats"]
     for metrics in states[-1].values() if states else ():  # running totals

@@ -57,7 +57,7 @@ BY = (
     "[default: day; project for one day]"
 )
 FAULTS_SHOWN = 5
-"""Logs with faults that are named one by one; `--json` has all."""
+"""Faults that are named, each with the first log that has it; `--json` has all."""
 
 
 FILTERS = (
@@ -132,8 +132,8 @@ def spend(
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
     Copilot CLI, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, opencode, pi, Cline, Roo Code and Kilo Code are found where
-    these tools write them, and aider's history of this folder. PERIOD is today, yesterday, week, month, last month, a day of the week, a
-    month such as april or 2026-04, or 7d for seven days.
+    these tools write them, and so are `context-window chat` and aider's history of this folder. PERIOD is today, yesterday, week, month, last
+    month, a day of the week, a month such as april or 2026-04, or 7d for seven days.
     """
     from ..spend import parquet_of
 
@@ -238,8 +238,13 @@ def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, notes: Seque
 
 
 def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:
-    """Name the first damaged logs on standard error, and the option that lists all of them."""
-    for fault in ledger.faults[:FAULTS_SHOWN]:
-        complain(f"{fault.path}: {fault.problem}")
-    if len(ledger.faults) > FAULTS_SHOWN:
-        complain(f"{len(ledger.faults) - FAULTS_SHOWN:,} more logs have faults; {whole_list} lists all")
+    """Name the first log with each fault on standard error, how many others have it, and the option that lists all of them."""
+    logs: dict[str, list[str]] = {}
+    for fault in ledger.faults:
+        logs.setdefault(fault.problem, []).append(fault.path)
+    shown = list(logs.items())[:FAULTS_SHOWN]
+    for problem, paths in shown:
+        others = f" ({len(paths) - 1:,} other{'s' * (len(paths) > 2)} too; {whole_list} lists all)" if len(paths) > 1 else ""
+        complain(f"{paths[0]}: {problem}{others}")
+    if rest := len(ledger.faults) - sum(len(paths) for _, paths in shown):
+        complain(f"{rest:,} more logs have faults; {whole_list} lists all")

@@ -6,7 +6,8 @@
    item that changed or left, a pause longer than the cache's lifetime.
 4. Else the counts tell what must have happened. A cache that nobody writes to by request is the provider's own, and misses at times.
    One that is written to is reliable, so what it no longer answered with has changed: all from the start of the prompt, or what came
-   after the part that was read. If exactly what the request before had read was read again, that request's own part was not there yet.
+   after the part that was read. If exactly what the request before had read was read again, and at once, that request's own part was
+   not there yet.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ LEAST = 1024
 """Tokens: the smallest prefix that the large providers cache."""
 SMALLER = 0.67
 """A prompt of at most this part of the one before follows a compaction."""
+AT_ONCE = 5.0
+"""Seconds between the answers to requests that may have been sent at the same time."""
 PROVIDER, NOT_YET = "the provider's cache missed", "requests at the same time"
 START, MIDDLE = "the start of the prompt changed", "earlier messages changed"
 
@@ -79,7 +82,7 @@ def cause_of(before: Request, request: Request, between: Between) -> str:
         return f"a pause of {pause_between(before, request) / 60:,.0f} minutes"
     if not (before.cache_write or before.cache_write_1h or request.cache_write or request.cache_write_1h):
         return PROVIDER
-    if request.cache_read == before.cache_read and request.cache_read:
+    if request.cache_read == before.cache_read and request.cache_read and pause_between(before, request) <= AT_ONCE:
         return NOT_YET
     return START if request.cache_read < LEAST else MIDDLE
 

@@ -27,7 +27,7 @@ from ..models.second_prices import second_prices
 PRICES = ("input_mtok", "output_mtok", "cache_read_mtok", "cache_write_mtok", "cache_write_1h_mtok")
 """Names of the prices in the price list."""
 MILLION = 1_000_000
-FAST = ((r"claude-opus-4[-.]6", 6),)
+FAST = ((r"claude-opus-4[-.][67]", 6),)
 """By model: what fast answers cost, as a multiple, where no list says so: https://platform.claude.com/docs/en/build-with-claude/fast-mode."""
 HALF = Decimal("0.5")
 """What a batch costs at each of the three makers, as a part of the usual price."""

@@ -62,8 +62,10 @@ def invoiced(request: Request, usage: JsonObject, cost: Decimal | None) -> Itera
 
 def _amounts(report: JsonObject) -> list[int]:
     """Return the tokens of a report: uncached, read from the cache, written for five minutes and for an hour, output."""
-    written = count_at(report, "cache_creation_input_tokens")
-    for_hour = min(count_at(object_at(report, "cache_creation"), "ephemeral_1h_input_tokens"), written)
+    parts = object_at(report, "cache_creation")
+    for_hour = count_at(parts, "ephemeral_1h_input_tokens")
+    written = count_at(report, "cache_creation_input_tokens") or count_at(parts, "ephemeral_5m_input_tokens") + for_hour
+    for_hour = min(for_hour, written)
     read = count_at(report, "cache_read_input_tokens")
     return [count_at(report, "input_tokens"), read, written - for_hour, for_hour, count_at(report, "output_tokens")]
 

@@ -114,6 +114,7 @@ def read_requests(path: str | os.PathLike[str], on_read: Callable[[int], object]
             break
     if reader is None:
         raise TranscriptError(source.path, "no log of a known format found")
+    reports += getattr(reader, "rest", list)()
     own = {name: getattr(reader, name) for name in ("lineage", "note", "limits") if hasattr(reader, name)}
     return _log(_known(reports, source.path), damaged, **own)
 
@@ -147,7 +148,7 @@ def _has_answers(path: Path) -> bool:
 MARKS: dict[type[RequestReader], tuple[bytes, ...]] = {
     ClaudeCodeReader: (b'"usage"',),
     CodexReader: (b'"session_meta"', b'"turn_context"', b'"token_count"'),
-    CopilotReader: (b'"session.start"', b'"assistant.usage"', b'"session.shutdown"'),
+    CopilotReader: (b'"session.start"', b'"assistant.usage"', b'"session.shutdown"', b'"assistant.message"'),
     GeminiReader: (b'"tokens"', b'"sessionId"', b'"projectHash"'),
     PiReader: (b'"usage"', b'"session"'),
 }

@@ -15,7 +15,7 @@ from . import claude_code, cline, codex, copilot_cli, gemini_cli, opencode, pi
 from .anthropic_invoice import invoiced
 from .codex.content import usage_of as codex_usage
 from .opencode_v2 import is_answer
-from .requests import Request, RequestReader, amounts_of
+from .requests import NO_PROMPT, Request, RequestReader, amounts_of
 from .usage import Counts, dollars, split_total
 from .values import JsonObject, count_at, id_at, millis, moment, object_at, objects_at, seconds, stated_at, text_at
 
@@ -61,9 +61,9 @@ class ClaudeCodeReader:
             return
         if line is value:
             agent = text_at(value, "agentId") or ("sidechain" if value.get("isSidechain") is True else "")
-        message_id = id_at(message, "id")
+        own_id = id_at(message, "id") or id_at(line, "requestId")  # a side question repeats an answer under another request id
         request = Request(
-            f"claude:{message_id}" if message_id else "",  # a side question repeats it under another request id
+            f"claude:{own_id}" if own_id else "",
             seconds(line.get("timestamp") or value.get("timestamp")),
             claude_code.NAME,
             text_at(message, "model"),
@@ -117,7 +117,7 @@ class CodexReader:
         self._total = total
         last, total_before = object_at(info, "last_token_usage"), self._total_before
         self._total_before = object_at(info, "total_token_usage")
-        last = _since(total_before, self._total_before) or last  # includes a request whose own report is not in the log
+        last = _since(total_before, self._total_before, last) or last  # includes a request whose own report is not in the log
         counts = codex_usage(last) or Counts()
         figures = ".".join(map(str, (*object_at(info, "total_token_usage").values(), *last.values())))
         self._counts[figures] += 1
@@ -226,7 +226,7 @@ class OpencodeReader:
 
 
 class PiReader:
-    """Pi reports the usage and the cost of each answer."""
+    """Pi reports the usage and the cost of each answer. The message is the same in the logs of forks and in a sub-agent's artifacts."""
 
     def __init__(self) -> None:
         self._session = self._project = ""
@@ -237,17 +237,18 @@ class PiReader:
             self._session, self._project = text_at(value, "id") or self._session, text_at(value, "cwd") or self._project
         message = object_at(value, "message")
         usage = object_at(message, "usage")
-        if value.get("type") == "message" and usage:
+        if pi.kind_of(value) == "message" and usage:
             counts = pi.usage_of(usage) or Counts()
-            record_id = id_at(value, "id")
-            stamp = text_at(value, "timestamp")
+            sent, stamp, record_id = millis(message.get("timestamp")), text_at(value, "timestamp"), id_at(value, "id")
+            own_id = f"pi:{record_id}:{stamp}" if record_id and stamp else ""
             yield Request(
-                f"pi:{record_id}:{stamp}" if record_id and stamp else "",
-                seconds(stamp),
+                own_id if sent is None else f"pi:{sent}:{'.'.join(map(str, counts[:4]))}",
+                seconds(stamp) or sent,
                 pi.NAME,
                 text_at(message, "model"),
-                self._project,
-                self._session,
+                self._project or text_at(value, "cwd"),
+                self._session or text_at(value, "runId"),
+                text_at(value, "agent"),
                 **amounts_of(counts),
                 cost=dollars(object_at(usage, "cost").get("total")),
             )
@@ -279,11 +280,24 @@ class ClineReader:
 
 
 class CopilotReader:
-    """Copilot CLI reports each request only in some versions; otherwise the sums by model at the end of the session are read."""
+    """Copilot CLI reports each request only in some versions; otherwise the sums by model at the end of the session are read.
+
+    Of a session that runs, or was killed, only the output of its answers since the last sums is known.
+    """
 
     def __init__(self) -> None:
         self._session = self._project = ""
         self._has_requests = False
+        self._answers: list[Request] = []
+
+    @property
+    def note(self) -> str:
+        """A sentence on answers that no sums contain; empty if there are none."""
+        return "the session has not ended, so the prompts of its last answers are not known" if self.rest() else ""
+
+    def rest(self) -> list[Request]:
+        """Return the answers since the last sums, without their prompts."""
+        return [] if self._has_requests else self._answers
 
     def read(self, value: JsonObject) -> Iterator[Request]:
         """Yield the request of an `assistant.usage` event, or the sums of a `session.shutdown` event."""
@@ -294,9 +308,13 @@ class CopilotReader:
             self._has_requests = True
             yield self._request(value, text_at(data, "model"), data)
         elif kind == "session.shutdown" and not self._has_requests:
+            self._answers = []
             for model, metrics in object_at(data, "modelMetrics").items():
                 if isinstance(metrics, dict):
                     yield self._request(value, model, object_at(metrics, "usage"))
+        elif kind == "assistant.message" and count_at(data, "outputTokens"):
+            answer = self._request(value, text_at(data, "model"), {"outputTokens": data["outputTokens"]})
+            self._answers.append(replace(answer, tier=NO_PROMPT))
 
     def _request(self, event: JsonObject, model: str, usage: JsonObject) -> Request:
         names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
@@ -342,7 +360,16 @@ def _ids_of_answers(messages: list[JsonObject]) -> list[str]:
     return ids
 
 
-def _since(before: JsonObject, totals: JsonObject) -> JsonObject:
-    """Return the growth of Codex's totals between two reports; empty if there is none before, or if the totals began again."""
+MAIN = ("input_tokens", "output_tokens")
+
+
+def _since(before: JsonObject, totals: JsonObject, last: JsonObject) -> JsonObject:
+    """Return what Codex's totals say of the last request: their growth, or all of them if they began again and nothing else is reported.
+
+    It is empty if they say nothing: they grew by less than the report of the request, or there are none before.
+    """
     growth = {name: count_at(totals, name) - count_at(before, name) for name in totals}
-    return dict(growth) if before and min(growth.values(), default=-1) >= 0 else {}
+    grows = min(growth.values(), default=-1) >= 0 and all(growth.get(name, 0) >= count_at(last, name) for name in MAIN)
+    if grows and (before or not last):
+        return dict(growth)
+    return {} if last else totals

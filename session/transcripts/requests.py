@@ -11,6 +11,9 @@ from .makeup import Makeup
 from .usage import Counts
 from .values import JsonObject
 
+NO_PROMPT = "prompt not reported"
+"""In place of a tier: of such a request only the answer is known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Request:
@@ -32,7 +35,7 @@ class Request:
         reasoning: Those of them that are reasoning; None if the log does not tell.
         cost: Price in US dollars that the log states; None if it states none.
         speed: `fast` if the request was served faster at a higher price; empty otherwise.
-        tier: The service tier that has prices of its own: `batch`, `flex`, `priority`; empty otherwise.
+        tier: The service tier that has prices of its own: `batch`, `flex`, `priority`; or `NO_PROMPT`; empty otherwise.
         region: The region that inference was limited to, such as `us`; empty if it was not.
         searches: Web searches that the provider ran and charges for.
         largest_prompt: Tokens of the largest prompt, if the answer took several; 0 if it took one. Prices can rise with it.

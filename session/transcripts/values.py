@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from typing import Any
 
@@ -12,6 +13,7 @@ from session.sanitize import clean_json, place_name
 
 JsonObject = dict[str, object]
 
+DIGITS = re.compile(r"[0-9]{1,18}")
 REDACTED = "REDACTED"
 """The text that scrubbers of secrets put in place of random-looking values, ids included."""
 
@@ -49,14 +51,18 @@ def objects_at(value: JsonObject, name: str) -> list[JsonObject]:
 
 
 def count_at(value: JsonObject, name: str) -> int:
-    """Return the positive integer under this name, else 0."""
+    """Return the positive whole number under this name, else 0. Some tools write it as a text or with a decimal point."""
     number = value.get(name)
+    if isinstance(number, str):
+        number = int(number) if DIGITS.fullmatch(number) else 0
+    elif isinstance(number, float):
+        number = int(number) if number.is_integer() else 0
     return number if isinstance(number, int) and not isinstance(number, bool) and number > 0 else 0
 
 
 def stated_at(value: JsonObject, name: str) -> int | None:
     """Return the count under this name; None if there is none."""
-    return count_at(value, name) if isinstance(value.get(name), int) else None
+    return count_at(value, name) if count_at(value, name) or isinstance(value.get(name), int) else None
 
 
 def json_text(value: object) -> str:

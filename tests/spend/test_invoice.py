@@ -20,6 +20,7 @@ from context_window.spend.rows import LogRows, decode, encode
 from context_window.spend.tables import price_notes
 from session.transcripts.reported_requests import Request
 from tests.spend.logs import answer, write
+from tests.support.tool_logs import copilot
 
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
 
@@ -41,6 +42,7 @@ def requests_of(folder: Path, report: dict[str, Any], model: str = "claude-opus-
     ("model", "terms", "multiple"),
     [
         ("claude-opus-4-6", {"speed": "fast"}, "6"),
+        ("claude-opus-4-7", {"speed": "fast"}, "6"),
         ("claude-opus-4-8", {"speed": "fast"}, "2"),
         ("claude-opus-5", {"speed": "fast"}, "2"),
         ("claude-sonnet-4-6", {"tier": "batch"}, "0.5"),
@@ -178,6 +180,42 @@ def test_codex_reports_writes_to_the_cache(tmp_path: Path) -> None:
     assert cost_of(found) == (100 * 4 + 600 * Decimal("0.4") + 300 * 5 + 50 * 20) / Decimal(1_000_000)
 
 
+def codex_requests(folder: Path, *reports: tuple[list[int] | None, list[int] | None]) -> list[tuple[int, int]]:
+    """Return input and output of the requests in a log of Codex, whose reports have a total and a last request, or one of them."""
+    records: list[dict[str, Any]] = [{"type": "session_meta", "timestamp": "2026-11-20T12:00:00Z", "payload": {"id": "c", "cwd": "/x"}}]
+    for number, report in enumerate(reports):
+        names = ("total_token_usage", "last_token_usage")
+        info = {name: {"input_tokens": pair[0], "output_tokens": pair[1]} for name, pair in zip(names, report, strict=True) if pair}
+        stamp = f"2026-11-20T12:00:{number:02}Z"
+        records.append({"timestamp": stamp, "type": "event_msg", "payload": {"type": "token_count", "info": info}})
+    return [(r.input_tokens, r.output_tokens) for r in read_ledger([write(folder / "c.jsonl", *records)]).requests]
+
+
+def test_totals_of_codex_that_begin_anew(tmp_path: Path) -> None:
+    """after a compaction or in a fork: also if they are then larger than before, and without a report of each request"""
+    assert codex_requests(tmp_path, ([300, 30], [300, 30]), ([400, 40], [400, 40])) == [(300, 30), (400, 40)]
+    assert codex_requests(tmp_path, ([300, 30], None), ([500, 50], None), ([60, 6], None)) == [(300, 30), (200, 20), (60, 6)]
+    assert codex_requests(tmp_path, ([9_000, 900], [300, 30]), ([9_500, 950], [200, 20])) == [(300, 30), (500, 50)]
+
+
+@pytest.mark.parametrize("number", [12, "12", 12.0], ids=["whole", "text", "float"])
+def test_numbers_may_be_written_otherwise(tmp_path: Path, number: object) -> None:
+    report = {"input_tokens": number, "cache_read_input_tokens": None, "output_tokens": number, "cache_creation": None, "iterations": None}
+    assert [(r.input_tokens, r.output_tokens) for r in requests_of(tmp_path, report)] == [(12, 12)]
+
+
+def test_writes_to_the_cache_may_be_reported_by_lifetime_alone(tmp_path: Path) -> None:
+    (found,) = requests_of(tmp_path, usage(1, 1, cache_creation={"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 200}))
+    assert (found.cache_write, found.cache_write_1h) == (100, 200)
+
+
+def test_an_answer_without_an_id_is_known_by_its_request(tmp_path: Path) -> None:
+    lines = [answer("m", output) for output in (1, 50)]
+    for line in lines:
+        del line["message"]["id"]
+    assert [r.output_tokens for r in read_ledger([write(tmp_path / "a.jsonl", *lines)]).requests] == [50]
+
+
 def test_each_of_many_models_is_looked_up_once() -> None:
     """A log that names a thousand looked each up for each of its requests, again and again: a look takes milliseconds."""
     names = [f"made-up-{number}" for number in range(1_000)]
@@ -186,3 +224,16 @@ def test_each_of_many_models_is_looked_up_once() -> None:
         for name in names * 2:
             look(name)
         assert look.cache_info().misses <= len(names)
+
+
+def test_a_session_of_copilot_that_has_not_ended_has_its_answers_output(tmp_path: Path) -> None:
+    """Its prompts are in no log, which is said: of them and of the price."""
+    sums = {"gpt-5": {"usage": {"inputTokens": 1_000, "outputTokens": 10, "cacheReadTokens": 600}}}
+    ended = copilot("session.shutdown", "b", modelMetrics=sums)
+    running = copilot("assistant.message", "c", 5, content="so", model="gpt-5", outputTokens=9, toolRequests=[])
+    log = [copilot("session.start", "a", sessionId="s"), running | {"id": "d"}, ended, running]
+    ledger = read_ledger([write(tmp_path / "events.jsonl", *log)])
+    assert [(r.input_tokens, r.cache_read, r.output_tokens) for r in ledger.requests] == [(400, 600, 10), (0, 0, 9)]
+    assert "gpt-5 (prompt not reported)" in price_notes(ledger.requests)[0]
+    assert "has not ended" in ledger.faults[0].problem
+    assert not read_ledger([write(tmp_path / "ended.jsonl", *log[:-1])]).faults

@@ -53,8 +53,10 @@ def test_stated_costs_are_those_of_our_price_list(tool: str, share: int) -> None
 
 
 def test_copilot_has_the_sums_of_its_last_event() -> None:
+    """One session was killed: only the output of its answers is known."""
     rows = spend_by("model", read_ledger(find_logs([str(TRANSCRIPTS / "copilot_cli")])).requests)
     assert [(row.name, row.input_tokens, row.output_tokens, row.reasoning) for row in rows] == [
+        ("claude-sonnet-4.6", 0, 19_254, 0),
         ("gpt-5.3-codex-spark", 12_847, 101, 94),
         ("gpt-5.4-mini", 15_517, 45, 30),
     ]

@@ -59,6 +59,13 @@ def kinds(timeline: Timeline) -> list[tuple[int, MarkerKind, str]]:
     return [(point.number, marker.kind, marker.cause) for point in timeline.points for marker in point.markers]
 
 
+@pytest.mark.parametrize(("minutes", "cause"), [((0, 0, 0), "requests at the same time"), ((0, 1, 2), "earlier messages changed")])
+def test_a_start_that_is_read_again_and_again(tmp_path: Path, minutes: tuple[int, ...], cause: str) -> None:
+    """Everything after it was written anew: of answers a minute apart, the first had been written long before."""
+    timeline = timeline_of(log_of_usage((10, 9_000, 50_000), (10, 9_000, 52_000), (10, 9_000, 54_000), minutes=minutes).write(tmp_path))
+    assert [found for *_, found in kinds(timeline)] == [cause] * 2
+
+
 class TestPoints:
     def test_a_reported_prompt_is_the_total_and_the_next_request_is_the_last_point(self, tmp_path: Path) -> None:
         timeline = timeline_of(log_of_usage((10, 0, 9_000), (10, 9_000, 500)).write(tmp_path))

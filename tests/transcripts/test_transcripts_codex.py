@@ -290,7 +290,7 @@ def test_rolling_back_too_many_turns_removes_all(read: Read, count: int) -> None
     assert shape(read(*records)) == ["developer:d"]
 
 
-@pytest.mark.parametrize("count", [0, -1, None, "2", True])
+@pytest.mark.parametrize("count", [0, -1, None, "two", True])
 def test_rolling_back_no_turns_removes_none(read: Read, count: object) -> None:
     assert shape(read(codex_said("user", "one"), codex("event_msg", type="thread_rolled_back", num_turns=count))) == ["user:one"]
 
@@ -440,7 +440,7 @@ def test_the_window_is_the_last_one_that_the_log_states(read: Read) -> None:
     assert read(started, *records, reported).metadata["context_window"] == {"tokens": 121_600, "evidence": "stated"}
 
 
-@pytest.mark.parametrize("value", [0, -5, "258400", None, True, [258_400], 2**80])
+@pytest.mark.parametrize("value", [0, -5, "many", None, True, [258_400], 2**80])
 def test_a_window_that_is_no_number_of_tokens_is_not_used(tmp_path: Path, value: object) -> None:
     path = write_lines(tmp_path, [codex("event_msg", type="task_started", model_context_window=value), codex_said("user", "look")])
     assert recorded_window(read_transcript(path)) is None

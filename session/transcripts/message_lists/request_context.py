@@ -56,7 +56,7 @@ def read_request_context(message_list: MessageList) -> RequestContext:
     system = next((request[name] for name in SYSTEM_NAMES if request.get(name)), None)
     if isinstance(system, dict):
         system = system.get("parts", [system])
-    return RequestContext(own_id, system, list(_response_messages(response)), usage, _metadata(message_list, response))
+    return RequestContext(own_id, system, list(response_messages(response)), usage, _metadata(message_list, response))
 
 
 def _is_id(value: object) -> bool:
@@ -105,7 +105,7 @@ def _undeferred(tool: JsonObject) -> JsonObject:
     return {name: value for name, value in tool.items() if name != "defer_loading"}
 
 
-def _response_messages(response: JsonObject) -> Iterator[JsonObject]:
+def response_messages(response: JsonObject) -> Iterator[JsonObject]:
     """Yield the messages of a response in any provider's form. Of several choices, only the first is read."""
     for name in ("choices", "candidates"):
         for choice in list_at(response, name)[:1]:
