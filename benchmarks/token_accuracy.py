@@ -34,6 +34,8 @@ from session.transcripts import read_transcripts
 TRUTH = TRANSCRIPTS / "provider_truth"
 SMALL = 1_000
 """Reported tokens below which errors are given in tokens: a percentage of so little means nothing."""
+AIM = 10
+"""Median error in percent that a class should not exceed."""
 OWN_HOSTS = re.compile(
     r"(^|\.)(api\.anthropic\.com|api\.openai\.com|generativelanguage\.googleapis\.com|[\w-]*aiplatform\.googleapis\.com)$"
 )
@@ -367,6 +369,17 @@ def classes(records: Sequence[Record]) -> str:
     return "\n".join(lines)
 
 
+def ranges(records: Sequence[Record]) -> Iterator[str]:
+    """Yield a line for each class whose held-out median is above the aim: how many of its reports are in the intervals that were stated."""
+    groups: dict[tuple[str, str, str], list[Record]] = {}
+    for record in records:
+        groups.setdefault((record.provider, record.api, record.content), []).append(record)
+    for group, members in sorted(groups.items()):
+        held_out = [record.percent for record in members if record.held_out]
+        if held_out and statistics.median(held_out) > AIM:
+            yield f"- {', '.join(group)}: {sum(record.is_within for record in members)} of {len(members)}"
+
+
 def side_cells(percents: Sequence[float]) -> str:
     """Return the number of records of one side, the median and the worst of their errors."""
     if not percents:
@@ -435,6 +448,8 @@ def report(records: Sequence[Record], left_out: Counter[str]) -> str:
             classes(records),
             "",
             *(f"In the stated interval, {side}: {within(of_side)}" for side, of_side in (("held out", held_out), ("others", fitted))),
+            f"Classes above {AIM} %, held out, whose reports are in the stated interval:",
+            *ranges(records),
             f"Counted with {counters}.\nErrors are estimate minus report; `under` is the share of requests that were under-counted.",
             f"Left out, {left_out.total()}:\n{reasons}",
             UNKNOWABLE,

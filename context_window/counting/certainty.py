@@ -119,9 +119,9 @@ def _unseen_thinking(item: Item, tokens: int, counter: TokenCounter) -> int:
 
 
 def _is_open(counter: TokenCounter) -> bool:
-    """True if many hosts serve the model, each with a text about tools of its own choice, or if it is not known."""
+    """True if what is said about tools is not known: if many hosts serve the model, or if there is too little of it in records."""
     rule = getattr(counter, "image_rule", None)
-    return not isinstance(rule, MakerRule) or rule.maker.startswith(("llama", "qwen"))
+    return not isinstance(rule, MakerRule) or rule.maker.startswith(("llama", "nova", "qwen"))
 
 
 def _kind_of(item: Item) -> Kind:
