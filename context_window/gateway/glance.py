@@ -80,7 +80,7 @@ def _is_broken_anthropic(messages: Sequence[Json]) -> bool:
     waiting: set[str] = set()
     for message in messages:
         content = message.get("content")
-        blocks = [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
+        blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
         if (message is not messages[-1] and not blocks) or any(block.get("type") == "text" and _is_blank(block) for block in blocks):
             return True
         if any(block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in waiting for block in blocks):
