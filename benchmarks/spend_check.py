@@ -197,7 +197,7 @@ def codeburn_count(folder: Path, program: str) -> Counts:
     counts: Counts = {}
     names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
     with tempfile.TemporaryDirectory() as home:
-        arguments = ["models", "--from", "2024-01-01", "--to", "2027-12-31", "--format", "json"]
+        arguments = ["models", "--from", "2024-01-01", "--to", "2027-12-31", "--min-cost", "0", "--format", "json"]
         models = output_of(program, arguments, Path(home), homes_in(Path(home), folder))
     for tool, provider in {"claude_code": "claude", "codex": "codex"}.items():
         rows = [model for model in models if model["provider"] == provider]

@@ -9,6 +9,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from . import bills, windows, wires
@@ -52,6 +53,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.public_cases", description=__doc__)
     parser.add_argument("csv", nargs="?", help="list of cases; default: all of ours")
     parser.add_argument("--only", default="", metavar="WORD", help="only kinds of the list that have this word")
+    parser.add_argument("--write", metavar="FOLDER", type=Path, help="keep the logs of each case in a folder of its own here")
     options = parser.parse_args()
     cases = asked(options.csv, options.only) if options.csv else ((name, str(case.expected), case) for name, case in CASES.items())
     counts: Counter[str] = Counter()
@@ -62,7 +64,10 @@ def main() -> int:
                 verdict = "tested" if name in TESTED else "cannot be run"
                 reason = TESTED.get(name, "no recipe makes it from what is told")
             else:
-                verdict, found = verdict_on(case)
+                kept = None if options.write is None else options.write / name
+                if kept is not None:
+                    kept.mkdir(parents=True)
+                verdict, found = verdict_on(case, kept)
                 reason = f"{found}{f' ({case.note})' if case.note else ''}"
             counts[verdict] += 1
             print(f"{name:7} {verdict:13} expected: {expected:.70} | found: {reason:.160}")

@@ -29,6 +29,8 @@ from tests.support.tool_logs import copilot, opencode, opencode_said
 from .case import Case
 
 Json = dict[str, Any]
+SHORT = (",", ":")
+"""How tools write JSON: some programs pass over lines with spaces."""
 NOON = datetime(2026, 11, 20, 12, tzinfo=UTC).timestamp()
 CLAUDE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens", "output_tokens")
 
@@ -36,7 +38,9 @@ CLAUDE = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_token
 def written(path: Path, *records: object) -> Path:
     """Write records a line each; a text is a line as it is."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("".join(f"{value if isinstance(value, str) else json.dumps(value)}\n" for value in records), encoding="utf-8")
+    path.write_text(
+        "".join(f"{value if isinstance(value, str) else json.dumps(value, separators=SHORT)}\n" for value in records), encoding="utf-8"
+    )
     return path
 
 
@@ -103,7 +107,7 @@ class Codex:
 
     def __init__(self, name: str, parent: Codex | None = None, *, second: int = 0, model: str = "gpt-5", **meta: Any) -> None:
         self.name, self.total = name, [0] * 5 if parent is None else list(parent.total)
-        own = {"type": "session_meta", "payload": {"id": name, "cwd": "/x"} | meta}
+        own = {"type": "session_meta", "payload": {"id": name, "cwd": "/x", "originator": "codex_cli_rs"} | meta}
         past = [{"type": "turn_context", "payload": {"model": model}}] if parent is None else [record for _, record in parent.records]
         self.records: list[tuple[int, Json]] = [(second, own), *((second, record) for record in past)]
 

@@ -26,11 +26,16 @@ class Case(NamedTuple):
     note: str = ""
 
 
-def verdict_on(case: Case) -> tuple[str, object]:
-    """Return the verdict, `right`, `rough` or `wrong`, and what was found. A fault of our code is wrong."""
+def verdict_on(case: Case, kept: Path | None = None) -> tuple[str, object]:
+    """Return the verdict, `right`, `rough` or `wrong`, and what was found. A fault of our code is wrong.
+
+    Args:
+        case: The case.
+        kept: An empty folder for its logs. Default: one that does not stay.
+    """
     with TemporaryDirectory() as folder:
         try:
-            found = case.find(Path(folder))
+            found = case.find(kept or Path(folder))
         except Exception as error:
             return "wrong", f"{type(error).__name__}: {error}"
     if found == case.expected:
