@@ -247,7 +247,10 @@ def thinking() -> Json:
 
 
 def stops_at_a_price(_: Path) -> list[int]:
-    """Return the statuses of three requests with a limit of one dollar, the first of which costs more."""
+    """Return the statuses of the first and the last of five requests with a limit of one dollar, each of which costs more.
+
+    What an answer has cost is worked out after it was passed on, so a second request may still pass.
+    """
     usage = {"input_tokens": 1_000_000, "output_tokens": 100}
 
     class Dear(Taking):
@@ -255,7 +258,8 @@ def stops_at_a_price(_: Path) -> list[int]:
             return super().serve(path, headers, body) | {"model": "claude-sonnet-5-5", "usage": usage}
 
     with Dear() as stub, gateway(stub.url, 100_000, max_cost=Decimal(1)) as address:
-        return [posted(address, PATHS["anthropic"], talk("anthropic", 2))[0] for _number in range(3)]
+        statuses = [posted(address, PATHS["anthropic"], talk("anthropic", 2))[0] for _number in range(5)]
+    return [statuses[0], statuses[-1]]
 
 
 def tool_search(folder: Path) -> str:
@@ -354,5 +358,5 @@ CASES: dict[str, Case] = {
     "B159": up("google", "first", 1_500),
     "B160": up("google", "call", 100_000),
     "B160+": up("google", "calls", 100_000),
-    "B173": Case(stops_at_a_price, [200, 402, 402]),
+    "B173": Case(stops_at_a_price, [200, 402]),
 }
