@@ -141,7 +141,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 MODELS: dict[str, dict[str, Any]] = {
     "claude-sonnet-5-5": {"model_config": "claude-sonnet-5-5"},  # binds reasoning
-    "claude-sonnet-4-5": {"model_config": "claude-sonnet-4-5"},  # drops earlier thinking
+    "claude-haiku-4-5": {"model_config": "claude-haiku-4-5"},  # drops earlier thinking
     "claude-opus-4-6": {"model_config": "claude-opus-4-6"},
     "gpt-5.2": {"model_config": "gpt-5.2"},
     "gemini-3-pro": {"model_config": "gemini-3-pro"},

@@ -21,7 +21,7 @@ CODE = {
     "import context_window": "import context_window",
     IMPORT: IMPORT,
     "ContextWindowManager('gpt-5')": f"{IMPORT}; ContextWindowManager('gpt-5')",
-    "ContextWindowManager('claude-sonnet-4-5')": f"{IMPORT}; ContextWindowManager('claude-sonnet-4-5')",
+    "ContextWindowManager('claude-sonnet-5-5')": f"{IMPORT}; ContextWindowManager('claude-sonnet-5-5')",
     "the first count of a short text": f"{IMPORT}; s = Session(); s.add_message('user', 'Hello');"
     " ContextWindowManager('gpt-5').process_session(s)",
     "context-window statusline": "import io, sys; sys.argv = ['', 'statusline']; sys.stdin = io.TextIOWrapper(io.BytesIO(b'{}'));"

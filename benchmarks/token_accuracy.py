@@ -64,6 +64,7 @@ UNKNOWABLE = """\
 What cannot be known from a transcript, and affects these errors:
 - For Gemini, the schema of a structured answer (content `schema`): it is a setting of the request, not part of a session.
   For Claude and OpenAI such settings are counted, since a manager can be given them (`options`).
+- Citations: a setting of documents that a session does not keep. Claude's text about them costs some 850 tokens (4 requests).
 - The content of media behind a URL. Such requests are left out, as are requests with server-side tools or with a conversation that
   the provider stores.
 - In agents' logs, the system prompt and the tools, which most logs lack. Only requests that were recorded completely are used here.

@@ -27,7 +27,7 @@ from session.providers.anthropic.thinking_order import with_thinking_in_order
 from session.providers.google import to_google
 
 SIZES = (400, 1_600, 6_400)
-MODEL = "claude-sonnet-4-5"
+MODEL = "claude-sonnet-5-5"
 ORDER, ADAPTER, GATEWAY = "with_thinking_in_order", "an adapter, trimmed view", "the gateway's body, trimmed"
 """Parts that work on messages which are made before."""
 

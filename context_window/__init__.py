@@ -35,6 +35,7 @@ if TYPE_CHECKING:
         CompactionError,
         ContextOverflowError,
         ContextWindowError,
+        ContextWindowWarning,
         CountingError,
         ModelArgumentError,
         RecallError,
@@ -93,8 +94,8 @@ else:
             "session": " ".join(_session_names),
             ".counting": "CharacterCounter CtokCounter GigatokenCounter TiktokenCounter TokenCounter",
             ".errors": (
-                "ArgumentError BudgetError ClientError CompactionError ContextOverflowError ContextWindowError CountingError "
-                "ModelArgumentError RecallError StrategyError ToolsError UnknownModelError"
+                "ArgumentError BudgetError ClientError CompactionError ContextOverflowError ContextWindowError ContextWindowWarning "
+                "CountingError ModelArgumentError RecallError StrategyError ToolsError UnknownModelError"
             ),
             ".events.definitions": (
                 "CalibrationReset Compacted CompactionFailed CounterFellBack OverBudget PartRefused PartUnusable "
@@ -152,6 +153,7 @@ __all__ = [
     "ContextWindow",
     "ContextWindowError",
     "ContextWindowManager",
+    "ContextWindowWarning",
     "CounterFellBack",
     "CountingError",
     "CtokCounter",

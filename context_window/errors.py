@@ -13,10 +13,14 @@ ContextWindowError
 ├── CountingError          a token counter returned something that is not a count     (`.counter`, `.answer`)
 ├── CompactionError        no usable summary was written; the log is unchanged        (`.why`)
 └── ModelError             the model's provider did not answer; see `model_errors.py`
+
+A `ContextWindowWarning` is what goes on although somebody should know of it.
 """
 
 from __future__ import annotations
 
+import inspect
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Number
@@ -253,3 +257,23 @@ class RecallError(ContextWindowError, KeyError):
 
     def __str__(self) -> str:  # KeyError would show the arguments
         return f"recall id {short(self.item_id)}: {self.problem}"
+
+
+class ContextWindowWarning(UserWarning):
+    """A request was made, and may not be what you meant: `warnings.simplefilter("error", ContextWindowWarning)` makes it an exception.
+
+    Attributes:
+        event: The event that no listener of yours was told of: an `OverBudget`. None for any other cause.
+    """
+
+    def __init__(self, message: str, event: object = None) -> None:
+        self.event = event
+        super().__init__(message)
+
+
+def warn(message: str, event: object = None) -> None:
+    """Warn with a `ContextWindowWarning`, at the line outside this package that is being run."""
+    level, frame = 1, inspect.currentframe()
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("context_window", "session"):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(ContextWindowWarning(message, event), stacklevel=level)

@@ -10,19 +10,27 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from functools import lru_cache
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from session.errors import FormatError, short
+from session.session import Session
 
-from .errors import ArgumentError
+from .decision.plan import Decision, Plan
+from .decision.tool_rules import RECALL
+from .errors import ArgumentError, BudgetError, ModelArgumentError, RecallError
+from .models import describe_model
 from .models.names import family
 from .settings.context_window import ContextWindow
+from .tools import Tool, anthropic_tools, tool_texts
 
 if TYPE_CHECKING:
     from .gateway.windows import Windows
-    from .gateway.wire_format import MessageFormat
+    from .gateway.wire_format import MessageFormat, RequestConversation
 
 Json = dict[str, Any]
 M = TypeVar("M")
@@ -40,6 +48,67 @@ LEVELS_MAX = 200
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
 
+class ManagedMessages(list[M]):
+    """The messages that the model should see: a list that also tells what it leaves out. Copies, slices and pickles are plain lists."""
+
+    def __init__(self, messages: Iterable[M], source: Source) -> None:
+        """
+        Args:
+            messages: The messages.
+            source: What they were made of.
+        """
+        super().__init__(messages)
+        self._source = source
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return list, (list(self),)
+
+    @cached_property
+    def _plan(self) -> tuple[Plan, dict[str, int]]:
+        return self._source.windows.plan(self._source.wire, self._source.conversation)
+
+    @property
+    def plan(self) -> Plan:
+        """What was done with each item of the conversation and why, with tokens before and after. `print` shows it."""
+        return self._plan[0]
+
+    @property
+    def changes(self) -> dict[int, list[Decision]]:
+        """By the index of a message that was given: what was shortened in it or left out. A decision's `item_id` recalls it."""
+        plan, places = self._plan
+        found: dict[int, list[Decision]] = {}
+        for decision in plan.changes:
+            if decision.item_id in places:
+                found.setdefault(places[decision.item_id], []).append(decision)
+        return found
+
+    def recall(self, id: str = "", from_line: int = 0, lines: int = 0, query: str = "") -> str:
+        """Gives back content that was taken out of this conversation to save space, by the recall id that its placeholder names.
+
+        Of a long content you get a page, and can ask for others. A query finds lines in all that was said so far.
+
+        Args:
+            id: The recall id.
+            from_line: The first line to show of a long content, from 1.
+            lines: The number of lines to show; as many as there is room for by default.
+            query: Words to find, or a text as it stands, instead of an id.
+        """
+        arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
+        text, is_error = self._source.windows.recalled(self._source.wire, self._source.conversation, arguments)
+        if is_error:
+            raise RecallError(id or query, text.removeprefix(f"recall id {short(id)}: "))
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What managed messages were made of."""
+
+    windows: Windows
+    wire: MessageFormat
+    conversation: RequestConversation
+
+
 def manage(
     messages: Sequence[M],
     *,
@@ -47,9 +116,13 @@ def manage(
     max_tokens: int | Literal["auto"] = "auto",
     window: ContextWindow | None = None,
     system: str = "",
-    tools: Sequence[Mapping[str, Any]] = (),
-) -> list[M]:
+    tools: Iterable[Tool] = (),
+) -> ManagedMessages[M]:
     """Return the messages that fit the window. Those that stay whole are the same objects; if all do, the list is equal to the one given.
+
+    What providers refuse is not passed on in silence. A call without a result gets an error as its result, and a blank message is left
+    out, each with a `ContextWindowWarning`; a result that answers no call is refused, as it would be lost. Fields that are not known here
+    are passed on as they are.
 
     Args:
         messages: All messages of the conversation so far, as they would be sent: of Anthropic's Messages API, OpenAI's Chat Completions or
@@ -57,68 +130,119 @@ def manage(
             (`LLMMessage`) or the Agent Framework. Each is a dictionary, or an object of the client or framework, such as `types.Content`.
         model: The model's name.
         max_tokens: Tokens that a request may have; `auto` for the window that costs least by the model's prices.
-        window: Other settings. Its `max_tokens` counts, not the argument.
+        window: Other settings, with their `max_tokens`, which may be larger than we know the model's window to be.
         system: The system prompt, if it stands outside the messages.
-        tools: The tool definitions that are sent with them.
+        tools: The tools that are sent with them. With the recall tool among them, placeholders name the ids to recall by.
 
     Raises:
-        ArgumentError: This is no list of messages in one of these formats.
-        FormatError: A message cannot be read.
+        ArgumentError: This is no list of messages in one of these formats, or another argument makes no sense.
+        FormatError: A message cannot be read, has a role that its format lacks, or is a result that answers no call.
         UnknownModelError: The model's window is unknown; pass `max_tokens`.
         ContextOverflowError: The task and the newest messages alone do not fit.
     """
     from .gateway.wire_format import RequestConversation
 
-    if not isinstance(messages, Sequence) or isinstance(messages, str | bytes):
-        raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
-    given = [_as_dict(message, messages) for message in messages]
-    for name, text in (("model", model), ("system", system)):
-        if not isinstance(text, str):
-            raise ArgumentError(name, text, "pass a text")
-    if not given:
-        return []
+    given = [_as_dict(message, f"messages[{index}]") for index, message in enumerate(_checked_list(messages))]
+    if not isinstance(model, str) or not model.strip():
+        raise ModelArgumentError("model", model, "pass the model's name as a text")
+    if not isinstance(system, str):
+        raise ArgumentError("system", system, "pass the system prompt as one text")
+    windows = _windows(_checked_window(window, max_tokens, model))
     for index, message in enumerate(given):
         _check(message, f"messages[{index}]")
-    _check(list(tools), "tools")
-    wire = _format_of(given, model, are_steps=hasattr(messages[0], "render_as_markdown"))
-    conversation = RequestConversation(model, system, given, list(tools), {}, None)
+    wire = _format_of(given or [{"role": "user"}], model, are_steps=bool(given) and hasattr(messages[0], "render_as_markdown"))
+    _check_roles(given, wire.adapter.roles)
+    definitions = [json.loads(text) for text in tool_texts(tools)]
+    recall = next((each for each in definitions if any(tool.get("name") == RECALL for tool in anthropic_tools([each]))), None)
+    others = [each for each in definitions if each is not recall]
+    conversation = RequestConversation(model, system, given, others, {}, None, recall)
     try:
-        fitted = _windows(ContextWindow(max_tokens=max_tokens) if window is None else window).fit(wire, conversation)
+        fitted = windows.fit(wire, conversation) if given else None
     except RecursionError:
         raise FormatError("messages", "nested too deeply") from None
-    return list(messages) if fitted is None else _as_given(wire.in_order({}, fitted), given, messages)
+    shown = messages if fitted is None else _as_given(wire.in_order({}, fitted), given, messages)
+    return ManagedMessages(shown, Source(windows, wire, conversation))
 
 
-def _as_dict(message: object, messages: object) -> Json:
+def _checked_list(messages: Sequence[M]) -> Sequence[M]:
+    if isinstance(messages, Sequence) and not isinstance(messages, str | bytes):
+        return messages
+    advice = "pass a list of messages, each a dictionary or an object of a client or framework"
+    if isinstance(messages, Iterator):
+        advice = f"{advice}: list(…) makes one of this, which could be read only once"
+    elif isinstance(messages, Mapping):
+        advice = f"{advice}: this is one dictionary; of a request, pass its messages"
+    elif isinstance(messages, Session):
+        advice = f"{advice}; for a session, it is ContextWindowManager(…).process_session(session)"
+    raise ArgumentError("messages", messages, advice)
+
+
+def _checked_window(window: ContextWindow | None, max_tokens: int | str | None, model: str) -> ContextWindow:
+    """Return the settings. An amount that no request to the model can have is refused: it would never be trimmed."""
+    if window is not None:
+        if not isinstance(window, ContextWindow):
+            raise BudgetError("window", window, "pass a ContextWindow(…)")
+        if max_tokens != "auto":
+            raise BudgetError("max_tokens", max_tokens, "pass it in ContextWindow(max_tokens=…), or leave window out")
+        return window
+    settings, most = ContextWindow(max_tokens=max_tokens), describe_model(model).input_limit  # type: ignore[arg-type]  # checked there
+    if most is not None and isinstance(settings.max_tokens, int) and settings.max_tokens > most:
+        advice = f"a request to {short(model)} may have {most:,} tokens at most; pass that or less, or leave it out"
+        raise BudgetError("max_tokens", max_tokens, f"{advice}. If your model takes more: window=ContextWindow(max_tokens={max_tokens})")
+    return settings
+
+
+def _as_dict(message: object, where: str) -> Json:
     """Return a message as a dictionary: itself, or its fields."""
     if isinstance(message, dict):
         return message
-    if callable(dump := getattr(message, "model_dump", None)):
-        return dump(mode="json", by_alias=True, exclude_none=True)  # type: ignore[no-any-return]  # a dictionary, of any model
-    if callable(dump := getattr(message, "to_dict", None)):
-        return dump()  # type: ignore[no-any-return]  # likewise
-    if hasattr(message, "role") and hasattr(message, "content"):
-        return {"role": message.role, "content": message.content}
-    raise ArgumentError("messages", messages, "pass a list of messages, each a dictionary")
+    options = {"mode": "json", "by_alias": True, "exclude_none": True}
+    # Agno's hold a clock, which has no JSON form. Clients' own `model_dump` may not know of a fallback.
+    for name, arguments in (("model_dump", options), ("model_dump", {**options, "fallback": _nothing}), ("to_dict", {})):
+        if callable(dump := getattr(message, name, None)) and not isinstance(message, type):
+            with suppress(TypeError, ValueError):
+                return dump(**arguments)  # type: ignore[no-any-return]  # a dictionary, of any model
+    if not (hasattr(message, "role") and hasattr(message, "content")):
+        raise ArgumentError(
+            where, message, "pass each message as a dictionary, or as an object with model_dump, to_dict, or role and content"
+        )
+    others = [name for name, value in getattr(message, "__dict__", {}).items() if value and name not in ("role", "content")]
+    if others and not hasattr(message, "from_dict"):
+        raise ArgumentError(
+            where, message, f"its {', '.join(others)} would be lost: give it a to_dict and a from_dict, or pass dictionaries"
+        )
+    return {"role": message.role, "content": message.content}
+
+
+def _nothing(_: object) -> None:
+    """Return None for what has no JSON form."""
 
 
 def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequence[M]) -> list[M]:
     """Return the messages of a view in the class of those that were given. What stayed whole is the object that was given."""
     originals = {id(each): message for each, message in zip(dictionaries, messages, strict=True)}
     kinds = {type(message) for message in messages}
-    made: Callable[[Json], Any] = dict if dict in kinds else _maker(kinds)
+    made: Callable[[Json], Any] = dict if dict in kinds else _maker(kinds, messages)
     return [originals[id(each)] if id(each) in originals else made(each) for each in view]
 
 
-def _maker(kinds: set[Any]) -> Callable[[Json], Any]:
+def _maker(kinds: set[Any], messages: Sequence[Any]) -> Callable[[Json], Any]:
     """Return what makes an object from its fields: of the class that their `type` names, or else of the most general one given."""
     general = min(kinds, key=lambda kind: len(kind.__mro__))
     if not hasattr(general, "model_validate"):
-        return general.from_dict  # type: ignore[no-any-return]  # smolagents' and the Agent Framework's
+        return getattr(general, "from_dict", partial(_copy_with, messages[0]))  # smolagents' and the Agent Framework's have the first
     if general.model_config.get("val_json_bytes") == "base64":  # Google's bytes are base64 in JSON only
         return lambda message: general.model_validate_json(json.dumps(message))
     classes = {name: each for name, each in vars(sys.modules[general.__module__]).items() if hasattr(each, "model_validate")}
     return lambda message: classes.get(str(message.get("type")), general).model_validate(message)
+
+
+def _copy_with(example: Any, fields: Json) -> Any:
+    """Return an object like another one, which has only a role and a content, with these."""
+    copied = copy(example)
+    for name, value in fields.items():
+        object.__setattr__(copied, name, value)  # a frozen one, too
+    return copied
 
 
 def _check(value: Any, where: str) -> None:
@@ -133,6 +257,15 @@ def _check(value: Any, where: str) -> None:
         raise FormatError(f"{where}.role", f"{short(value['role'])} where a text is expected")
     if isinstance(value, dict) and isinstance(value.get("content"), bytes):
         raise FormatError(f"{where}.content", "bytes where a text or a list is expected")
+
+
+def _check_roles(messages: Sequence[Json], roles: Collection[str | None]) -> None:
+    """Raise `FormatError` for a role that the format does not have: it is no user's."""
+    for index, message in enumerate(messages):
+        role = message.get("role")
+        if roles and getattr(role, "value", role) not in roles:
+            names = ", ".join(role for role in roles if role)
+            raise FormatError(f"messages[{index}].role", f"{short(role)} is none of {names}; give the message one of these roles")
 
 
 def _is_deep(value: object) -> bool:
@@ -162,7 +295,7 @@ def _windows(window: ContextWindow) -> Windows:
     """Return what fits conversations. It is kept to save work: the views would be the same without."""
     from .gateway.windows import Windows
 
-    return Windows(window)
+    return Windows(window, mends_whole=True)
 
 
 def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False) -> MessageFormat:

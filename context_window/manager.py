@@ -354,11 +354,13 @@ class ContextWindowManager:
             CountingError: The token counter returned something that is not a count.
         """
         from .requests.provider_request import RequestForm
+        from .settings.budget import warn_of_other_model
 
         form = RequestForm.checked(provider, model, max_tokens, tools, extra)
         if form.provider == "anthropic":
             return self.anthropic_request(session, model=model, max_tokens=form.answer_tokens, tools=form.tools, **extra)
         self.count_tools(form.tools, form.extra)
+        warn_of_other_model(self._settings.current.budget, model)
         return form.of(self.process_session(session))
 
     async def arequest(
@@ -368,11 +370,13 @@ class ContextWindowManager:
         import asyncio
 
         from .requests.provider_request import RequestForm
+        from .settings.budget import warn_of_other_model
 
         form = await asyncio.to_thread(RequestForm.checked, provider, model, max_tokens, tools, extra)
         if form.provider == "anthropic":
             return await self.aanthropic_request(session, model=model, max_tokens=form.answer_tokens, tools=form.tools, **extra)
         await asyncio.to_thread(self.count_tools, form.tools, form.extra)
+        warn_of_other_model(self._settings.current.budget, model)
         return await asyncio.to_thread(form.of, await self.aprocess_session(session))
 
     def anthropic_request(

@@ -26,8 +26,17 @@ class ToolObject(Protocol):
         ...  # pragma: no cover - a protocol
 
 
-Tool: TypeAlias = Mapping[str, Any] | ToolObject | Callable[..., Any] | str
-"""A definition in any provider's form, as a mapping or as an object of its client; the function itself; or a definition's JSON text."""
+class DefinedTool(Protocol):
+    """A tool of ours, such as the one of `recall_tool`."""
+
+    @property
+    def definition(self) -> Any:
+        """The definition, a mapping."""
+        ...  # pragma: no cover - a protocol
+
+
+Tool: TypeAlias = Mapping[str, Any] | ToolObject | DefinedTool | Callable[..., Any] | str
+"""A definition in any provider's form, as a mapping, an object of its client, or a tool of ours; the function; or a definition's JSON."""
 
 REMEDY = "pass each tool as its definition (a mapping, or its JSON text) or as the function itself"
 
@@ -52,7 +61,7 @@ def tool_text(tool: Tool) -> str:
     try:
         if isinstance(tool, str):
             return clean(_checked(tool))
-        definition = tool if isinstance(tool, Mapping) else _definition(tool)
+        definition = _filled(tool if isinstance(tool, Mapping) else _definition(tool))
         return clean(json.dumps(definition, ensure_ascii=False, allow_nan=False, separators=(",", ":"), default=_plain))
     except (TypeError, ValueError, RecursionError) as error:
         function = _innermost(tool)
@@ -126,10 +135,18 @@ def _checked(text: str) -> str:
     return text
 
 
+def _filled(definition: Any) -> Any:
+    if not definition:
+        raise TypeError("the definition is empty")
+    return definition
+
+
 def _plain(value: object) -> Any:
-    """Return an object without a JSON form as one that has one: mappings and pydantic models."""
+    """Return an object without a JSON form as one that has one: mappings, pydantic models, and tools of ours that hold a definition."""
     if isinstance(value, Mapping):
         return dict(value)
+    if isinstance(definition := getattr(value, "definition", None), Mapping):
+        return dict(definition)
     if isinstance(value, ToolObject) and not isinstance(value, type):
         return value.model_dump(mode="json", by_alias=True, exclude_none=True)
     raise TypeError(f"{type(value).__name__} is not a JSON value")

@@ -6,9 +6,9 @@ from bisect import bisect_right
 from collections.abc import Iterable
 
 from .copies import is_instruction
-from .errors import DuplicateItemError, FormatError, short
+from .errors import DuplicateItemError
 from .estimate import estimate_item
-from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item, checked_iterable
+from .items import ITEM_TYPES, AgentConfigUpdate, AgentHandoff, Item, checked_iterable, no_item
 from .rewrite import Excerpt, IndexedLog, Piece, assemble, checked_count, index_log
 from .units import FREE, NONE, ReadableLog, is_answer
 
@@ -36,9 +36,7 @@ def check_new_items(session: ReadableLog, items: Iterable[Item]) -> list[Item]:
     ids = set()
     for item in new:
         if type(item) not in ITEM_TYPES:
-            raise FormatError(
-                "Session.insert", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
-            )
+            raise no_item("Session.insert", item)
         if item.id in ids or session.position(item.id) is not None:
             raise DuplicateItemError(item.id)
         ids.add(item.id)

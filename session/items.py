@@ -430,6 +430,20 @@ def parts_of_item(item: Item) -> tuple[Part, ...]:
     return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
 
 
+def no_item(where: str, value: object) -> FormatError:
+    """Return the error for a value that is not an item.
+
+    Args:
+        where: The method that was given it.
+        value: The value.
+    """
+    advice = "pass a Message, a FunctionCall or another of the item classes"
+    is_message = isinstance(value, dict)
+    return FormatError(
+        where, f"{short(value)} is not an item; {advice}{'; Session.from_openai(…) reads dictionaries' if is_message else ''}"
+    )
+
+
 def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
     """Return the argument if it is iterable.
 

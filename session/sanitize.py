@@ -179,7 +179,7 @@ def clean_text(value: object, name: str, *, optional: bool = False) -> None:
     if (type(text) is str and text.isascii()) or (optional and text is None):
         return
     if not isinstance(text, str):
-        raise FormatError(_place(value, name), f"{short(text)} is not a text")
+        raise FormatError(_place(value, name), f"{short(text)} is not a text; pass a str")
     object.__setattr__(value, name, clean(text))
 
 

@@ -23,6 +23,7 @@ from .items import (
     Role,
     checked_iterable,
     new_id,
+    no_item,
 )
 from .parts import Content, ProviderContent
 from .removed import KEY as REMOVED
@@ -300,9 +301,7 @@ class SessionLog:
         """
         self._check_editable("append")
         if type(item) not in ITEM_TYPES:
-            raise FormatError(
-                "Session.append", f"{short(item)} is not an item; pass a Message, a FunctionCall or another of the item classes"
-            )
+            raise no_item("Session.append", item)
         positions = self._position_map()
         if item.id in positions:
             raise DuplicateItemError(item.id)

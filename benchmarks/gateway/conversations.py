@@ -35,7 +35,7 @@ def anthropic_body(session: Session) -> Json:
     text = system if isinstance(system, str) else SYSTEM
     prompt = [{"type": "text", "text": text, **MARK}]
     tools = [{"name": tool["name"], "description": DESCRIPTION, "input_schema": SCHEMA} for tool in FUNCTIONS]
-    return {"model": "claude-sonnet-4-5", "max_tokens": 8_000, "messages": messages, "system": prompt, "tools": tools, "stream": False}
+    return {"model": "claude-sonnet-5-5", "max_tokens": 8_000, "messages": messages, "system": prompt, "tools": tools, "stream": False}
 
 
 def chat_body(session: Session) -> Json:

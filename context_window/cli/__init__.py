@@ -1,28 +1,21 @@
 """The command line: `main`, which turns every error into one line and an exit code. Each command has a file of its own.
 
-To add a command, write its file and add it to the loop below. Nothing slow is imported before a command runs: `--help` must be fast.
+To add a command, write its file and add it to `COMMANDS`. Nothing slow is imported before a command runs: `--help` must be fast.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 import sys
-from collections.abc import Sequence
+from collections import UserDict
+from collections.abc import Iterator, Sequence
+from importlib import import_module
 from typing import NoReturn
 
 import click
 
-from session.errors import SessionError
-
 from .. import __version__
-from ..errors import ContextOverflowError, ContextWindowError
-from .chat import chat
-from .completion import completion
-from .convert import convert
-from .demo import demo
-from .gateway import gateway
-from .mcp import mcp
-from .models import models
 from .output import (
     BAD_INPUT,
     BROKEN_PROMISE,
@@ -36,18 +29,27 @@ from .output import (
     say_note,
     tolerate_closed_pipe,
 )
-from .overview import show_overview
-from .plan import plan
-from .process import process
-from .repair import repair
-from .report import report
-from .setup import setup
-from .spend import spend
-from .statusline import statusline
-from .timeline import timeline
-from .top import top
-from .usage import usage
 
+COMMANDS = {
+    "chat": "Talk to a model; see what fills its window and what that costs.",
+    "completion": "Print a script that completes our commands, options and paths.",
+    "convert": "Convert a transcript to another format, without trimming it.",
+    "demo": "Trim a sample session and explain each step.",
+    "gateway": "Keep any assistant's requests within a window.",
+    "mcp": "Serve an assistant tools over its own log.",
+    "models": "List the known models: windows, prices, tokenizers, images.",
+    "plan": "Explain what a trim would change, and why.",
+    "process": "Trim a transcript and write what the model would see.",
+    "repair": "Mend a request that a provider refuses, and say what was mended.",
+    "report": "Write a report as an HTML page that needs no network.",
+    "setup": "Write our part into an assistant's settings, after showing it.",
+    "spend": "Show the tokens and the money that sessions have cost.",
+    "statusline": "Print a line about the session for Claude Code to show.",
+    "timeline": "Show the window of a session at each of its requests.",
+    "top": "Browse all sessions down to the items of a window.",
+    "usage": "Show where the tokens of a transcript go.",
+}
+"""The commands, each with the first sentence of its help. Each is defined in the file of its name, which is imported when it is needed."""
 EPILOG = """\b
 Examples:
   context-window demo
@@ -59,7 +61,35 @@ Exit codes: 0 success; 1 the result breaks a requested limit (--strict); 2 bad i
 """
 
 
+class _Commands(UserDict[str, click.Command]):
+    """The commands by name, imported at their first use."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in COMMANDS
+
+    def __getitem__(self, name: str) -> click.Command:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        command: click.Command = getattr(import_module(f".{name}", __package__), name)
+        return command
+
+
+class _Group(click.Group):
+    def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
 @click.group(
+    cls=_Group,
+    commands=_Commands(),
     epilog=EPILOG,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
@@ -68,31 +98,13 @@ Exit codes: 0 success; 1 the result breaks a requested limit (--strict); 2 bad i
 @click.pass_context
 def commands(context: click.Context) -> None:
     """Show what fills a model's context window, and trim sessions to fit it. Without a command: what all sessions have cost."""
-    if context.invoked_subcommand is None and not show_overview():
+    if context.invoked_subcommand is not None:
+        return
+    from .overview import show_overview
+
+    if not show_overview():
         say_note(context.get_help())
         context.exit(BAD_INPUT)
-
-
-for command in (
-    demo,
-    usage,
-    timeline,
-    spend,
-    top,
-    report,
-    plan,
-    process,
-    convert,
-    repair,
-    models,
-    chat,
-    gateway,
-    setup,
-    statusline,
-    mcp,
-    completion,
-):
-    commands.add_command(command)
 
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
@@ -107,6 +119,27 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.exit(run(args))
 
 
+def _known_errors() -> tuple[type[Exception], ...]:
+    """Return the errors that are the user's to mend. They are imported when something has failed."""
+    from session.errors import SessionError
+
+    from ..errors import ContextWindowError
+
+    return SessionError, ContextWindowError, OSError
+
+
+def _hint(error: click.UsageError) -> str:
+    """Return what a word that is no choice of an option may have meant."""
+    choice = error.param.type if isinstance(error, click.BadParameter) and error.param is not None else None
+    word = re.match("'(.+)' is not", error.message)
+    if word is None or not isinstance(choice, click.Choice):
+        return ""
+    from ..alike import did_you_mean
+
+    hint = did_you_mean(word[1], map(str, choice.choices))
+    return f" {hint.capitalize()}" if hint else ""
+
+
 def run(args: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code. Every error is one line on standard error."""
     try:
@@ -119,15 +152,14 @@ def run(args: Sequence[str] | None = None) -> int:
         return INTERRUPTED
     except click.UsageError as error:
         command = error.ctx.command_path if error.ctx is not None else PROGRAM
-        complain(f"{error.format_message()} Try '{command} --help'.")
+        complain(f"{error.format_message()}{_hint(error)} Try '{command} --help'.")
         return BAD_INPUT
     except click.ClickException as error:
         complain(error.format_message())
         return error.exit_code
-    except ContextOverflowError as error:
-        complain(str(error))
-        return BROKEN_PROMISE
-    except (SessionError, ContextWindowError, OSError) as error:
+    except _known_errors() as error:
+        from ..errors import ContextOverflowError
+
         complain(error_text(error))
-        return BAD_INPUT
+        return BROKEN_PROMISE if isinstance(error, ContextOverflowError) else BAD_INPUT
     return code if isinstance(code, int) else DONE

@@ -37,18 +37,19 @@ Examples:
 @click.option("--tools", multiple=True, metavar="MODULE:FUNCTION,…", help="Offer Python functions as tools. Repeatable.")
 @max_tokens_option
 @strategy_option("extract")
-@click.option("--continue", "resume", is_flag=True, help="Continue the last session.")
+@click.option("--continue", "resume", is_flag=True, help="Continue the last session, with its model, server and budget.")
 @click.option("--replay", "log", metavar="LOG", help="Replay a session log instead. Needs no key and no network.")
 @click.option("--auto", is_flag=True, help="With --replay: show all turns without waiting for Enter.")
 @click.option("--session", "session_id", metavar="ID", help="With --replay: session to use if the log has several.")
 def chat(
     model: str | None, max_tokens: int | None, strategy: str, log: str | None, auto: bool, session_id: str | None, **options: Any
 ) -> None:
-    """Talk to a model, and see what fills its context window and what that costs.
+    """Talk to a model; see what fills its window and what that costs.
 
     Any model of Anthropic, OpenAI or Google, or of a server with the same API. Keys come from ANTHROPIC_API_KEY, OPENAI_API_KEY or
-    GEMINI_API_KEY. The model can call the tools that you name with --mcp and --tools, without asking you, and no others. Sessions are
-    saved on this machine, for --continue and /load; CONTEXT_WINDOW_HOME sets the folder.
+    GEMINI_API_KEY. OpenAI's models need the package openai, Google's google-genai. The model can call the tools that you name with
+    --mcp and --tools, without asking you, and no others. Sessions are saved on this machine, for --continue and
+    /load; CONTEXT_WINDOW_HOME sets the folder.
 
     --replay asks no model: each Enter shows the next turn of the log and the content of the window at that point.
     """
@@ -75,14 +76,16 @@ async def _talk(
 ) -> None:
     from contextlib import AsyncExitStack
 
+    from session.redaction import redacted
     from session.session import Session
     from session.store import SessionStore
 
     from ..events.definitions import Event
     from ..loop import Toolbox
+    from ..repl.bill import Bill
     from ..repl.chat import Chat
     from ..repl.commands import show_last_turn
-    from ..repl.connection import connect, default_model
+    from ..repl.connection import Server, connect, continued, default_model
     from ..repl.screen import Screen
     from ..repl.talk import talk
     from ..repl.tools import functions, mcp_server
@@ -98,8 +101,12 @@ async def _talk(
         session = Session() if last is None else store.load(last.id)
         if last is None:
             session.add_message("system", INSTRUCTIONS)
-        model = settings.model or session.metadata.get("model") or default_model(provider)
-        settings = replace(settings, model=model, max_tool_calls=40)  # exploring something takes more than the loop's default
+        kept = session.metadata.get("chat", {})
+        server = continued(Server(provider, base_url), kept, is_same_model=settings.model is None)
+        model = settings.model or session.metadata.get("model") or default_model(server.provider)
+        server = server.fixed(model)
+        # 40 calls: exploring something takes more than the loop's default
+        settings = replace(settings, model=model, max_tokens=settings.max_tokens or kept.get("max_tokens"), max_tool_calls=40)
         manager, _ = settings.manager(session, events.append)
         offered: list[Any] = [function for names in tools for function in functions(names)]
         for number, command in enumerate(mcp, 1):
@@ -107,13 +114,15 @@ async def _talk(
                 offered += await stack.enter_async_context(mcp_server(command, "" if number == 1 else f"mcp{number}_"))
         toolbox = Toolbox([*offered, manager.recall_tool("anthropic")])
         manager.count_tools(toolbox.definitions)
-        state = Chat(manager, session, screen, model, events, store, lambda name: connect(name, provider, base_url, stack))
+        kept = {**server._asdict(), "max_tokens": settings.max_tokens}
+        bill = Bill(file=folder / "requests.jsonl")
+        state = Chat(manager, session, screen, model, events, store, lambda name: connect(name, server, stack), kept=kept, bill=bill)
         with screen.working(f"loading the client of {model}"):
-            state.llm = connect(model, provider, base_url, stack)
+            state.llm = connect(model, server, stack)
         names = ", ".join(definition["name"] for definition in toolbox.definitions[:-1])
-        screen.inform(f"{model}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
+        where = f" at {redacted(server.base_url)}" if server.base_url and not base_url else ""
+        screen.inform(f"{model}{where}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
         if session.turn_count():
-            state.paid = state.cost()
             show_last_turn(state)
         screen.console.print()
         await talk(state, ModelTurns(state, toolbox), folder / "history")

@@ -19,7 +19,7 @@ EPILOG = """\b
 Examples:
   context-window models
   context-window models claude opus
-  context-window models us.anthropic.claude-sonnet-4-5-20250929-v1:0
+  context-window models us.anthropic.claude-sonnet-5-5
   context-window models gpt --json | jq -r 'select(.price_cliff) | .name'
 """
 

@@ -12,7 +12,7 @@ from session.redaction import is_name, short, veiled
 
 from ..printable import printable
 from .output import BadInputError, complain
-from .recorded_window import RecordedWindow, recorded_window
+from .recorded_window import RecordedWindow, recorded_window, refutation
 
 if TYPE_CHECKING:
     from session.session import Session
@@ -26,9 +26,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 
 READABLE_FORMATS = """\
 Formats: logs of Claude Code, Codex, Copilot CLI, opencode, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, pi, droid,
-Grok, Cursor, ATIF, mini-swe-agent, SWE-agent, OpenHands, Cline and aider; message lists in the format of OpenAI, Anthropic
-or Google, anywhere in a JSON or JSON Lines file; and saved sessions. The format is detected from the content, not from the
-file name.
+Grok, Cursor, ATIF, mini-swe-agent, SWE-agent, OpenHands, Cline and aider; exports of OpenTelemetry and Langfuse; message lists
+in the format of OpenAI, Anthropic or Google, anywhere in a JSON or JSON Lines file; and saved sessions. The format is detected
+from the content, not from the file name.
 
 """
 """A paragraph for the end of a command's help, before its examples. `session/transcripts/detect.py` detects the formats."""
@@ -143,12 +143,12 @@ class CommandOptions:
     max_tool_calls: int | None = None
     printed_warnings: set[str] = field(default_factory=set, compare=False)
 
-    def manager(self, session: Session, on_event: Listener | None = None) -> tuple[ContextWindowManager, str]:
+    def manager(self, session: Session, on_event: Listener = lambda _: None) -> tuple[ContextWindowManager, str]:
         """Return a manager for the session, and the source of its budget in words.
 
         Args:
             session: The session; its model is used if none is set.
-            on_event: Listener for trims and warnings.
+            on_event: Listener for trims and warnings. Default: one that does nothing; commands say themselves what does not fit.
 
         Raises:
             BadInputError: The model that was set is unknown and `--max-tokens` is missing.
@@ -160,6 +160,8 @@ class CommandOptions:
         recorded_model = session.metadata.get("model")
         model = self.model or (recorded_model if isinstance(recorded_model, str) and recorded_model else None)
         recorded = recorded_window(session) if not isinstance(self.max_tokens, int) and self.model in (None, recorded_model) else None
+        refuted = "" if recorded is None else refutation(session, recorded)
+        recorded = None if refuted else recorded
         options = {
             "target_ratio": self.target_ratio,
             "strategy": named_strategy(self.strategy),
@@ -177,7 +179,7 @@ class CommandOptions:
                 raise BadInputError(_unknown_model(self.model, error.alike)) from None
             unknown = printable(str(model)) if is_name(str(model)) else short(model)
             manager = ContextWindowManager(context_window=window, on_event=on_event)
-            return manager, f"the default, because the limit of {unknown} is unknown; use --max-tokens to set another"
+            return manager, f"the default, because the limit of {unknown} is unknown{refuted}; use --max-tokens to set another"
         if self.max_tokens == "auto":
             return manager, "at most the model's limit; each request's window is chosen by prices"
         if self.max_tokens is not None:
@@ -186,10 +188,10 @@ class CommandOptions:
         if recorded is not None:
             return manager, recorded.source
         if self.model:
-            return manager, f"the limit of {printable(self.model)}"
+            return manager, f"the limit of {printable(self.model)}{refuted}"
         if model:
-            return manager, f"the limit of {printable(model)}, the transcript's model"
-        return manager, "the default, because the transcript names no model; use --model or --max-tokens to set another"
+            return manager, f"the limit of {printable(model)}, the transcript's model{refuted}"
+        return manager, f"the default, because the transcript names no model{refuted}; use --model or --max-tokens to set another"
 
     def _warn_above_limit(self, manager: ContextWindowManager, model: str | None) -> None:
         """Warn once if the budget is larger than any prompt that the model accepts."""

@@ -11,13 +11,14 @@ import threading
 import traceback
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
-from ..display.glyphs import glyphs_for
-from ..display.render import Draw, ansi_of, text_of
 from ..printable import escaped, printable, printable_lines
+
+if TYPE_CHECKING:
+    from ..display.render import Draw
 
 PROGRAM = "context-window"
 
@@ -90,6 +91,8 @@ def wants_colours(stream: TextIO) -> bool:
 
 def show(draw: Draw) -> None:
     """Print a drawing, at most as wide as the terminal."""
+    from ..display.render import ansi_of, text_of
+
     if not wants_colours(sys.stdout):
         say(text_of(draw))
         return
@@ -133,6 +136,8 @@ def say_content(content: bytes) -> None:
 
 def terminal_safe(content: bytes) -> bytes:
     """Return a JSON document with the same value and without control sequences."""
+    from ..display.glyphs import glyphs_for
+
     return escaped(content.decode(), only_ascii=glyphs_for(sys.stdout.encoding).only_ascii).encode()
 
 

@@ -41,5 +41,12 @@ def recorded_window(session: Session) -> RecordedWindow | None:
     return None
 
 
+def refutation(session: Session, recorded: RecordedWindow) -> str:
+    """Return a clause on a prompt of the session's model that the provider took and that is larger than the window; empty if none is."""
+    answers = (item for item in session.items if item.usage is not None and "model" not in item.extra)
+    largest = max((item.usage.prompt for item in answers if item.usage is not None), default=0)
+    return f"; {recorded.source}, cannot be right: the provider took a prompt of {largest:,}" if largest > recorded.tokens else ""
+
+
 def _is_count(value: object) -> bool:
     return type(value) is int and 0 < value <= MAX_COUNT

@@ -29,7 +29,7 @@ Examples:
 @click.argument("path", metavar="REQUEST|LOG", shell_complete=complete_path)
 @output_options
 def repair(path: str, out: str, force: bool) -> None:
-    """Mend a request that a provider refuses, and name what was mended.
+    """Mend a request that a provider refuses, and say what was mended.
 
     REQUEST is the JSON body of a request to Anthropic, OpenAI or Google, as `gateway --record` writes it, or - for standard input. It is
     never changed. What breaks a rule of its provider is mended: calls without a result, results without a call, doubled ids, roles, blank

@@ -18,7 +18,7 @@ from .packages import needs
 from .report_sessions import FoundSession, Wanted, found_sessions
 from .safe_folder import INDEX, PAGES, FolderTarget, is_folder, write_page
 from .safe_write import STDOUT, Target, output_options
-from .spend import chosen, complain_of_faults, filter_options
+from .spend import complain_of_faults, filter_of, filter_options
 from .spend_reading import read_logs
 from .timeline import read_timeline
 
@@ -133,12 +133,13 @@ def _read(
     **filters: Any,
 ) -> tuple[Ledger, list[Request]]:
     """Return what the logs report, and the requests that pass the filters."""
-    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, is_explained=not is_brief)
+    passes = filter_of(zone, **filters)
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, explained_if=None if is_brief else passes)
     if ledger.faults:
         complain_of_faults(ledger, "the report")
     if not ledger.logs:
         raise BadInputError("none of the logs could be read, so no report was written")
-    requests = chosen(ledger.requests, zone, **filters)
+    requests = list(filter(passes, ledger.requests))
     return ledger, [replace(request, makeup=None) for request in requests] if is_brief else requests  # earlier runs may have explained them
 
 

@@ -104,7 +104,8 @@ def read_found(name: str, on_read: Callable[[int], object] | None, *, wanted: Wa
 
 
 def _found(name: str, path: str, account: TranscriptAccount, session: Session, wanted: Wanted) -> FoundSession | None:
-    from ..reports.names import local_time, session_name, title_of
+    from ..reports.names import session_name, title_of
+    from ..spend.names import local_time
     from ..timeline import log_reports
 
     reports = log_reports(path, account, session)

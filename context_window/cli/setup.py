@@ -6,7 +6,7 @@ import difflib
 import json
 import os
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,7 +17,7 @@ from session.opening import read_regular
 
 from ..gateway.client_settings import codex_provider, opencode_providers, toml_fields
 from ..printable import printable
-from .output import BadInputError, say
+from .output import BadInputError, complain, say
 from .safe_write import replace_file
 
 EPILOG = """\b
@@ -89,6 +89,7 @@ def setup(assistant: str, *, has_gateway: bool, has_mcp: bool, is_agreed: bool, 
             return
         for line in difflib.unified_diff((old or b"").decode().splitlines(), new.decode().splitlines(), str(path), str(path), lineterm=""):
             say(printable(line))
+        _say_replaced(chosen.read("" if old is None else old.decode()), chosen.read(new.decode()), backup)
         if not is_agreed and not click.confirm("Write this?", err=True):
             say("nothing was written")
             return
@@ -188,6 +189,27 @@ def _toml(addition: str) -> Change:
         return first + text + "\n" * (bool(text) and not text.endswith("\n")) + bracket + table
 
     return change
+
+
+def _say_replaced(old: Mapping[str, Any], new: Mapping[str, Any], backup: Path) -> None:
+    """Name the user's values that new settings no longer have.
+
+    Raises:
+        ValueError: There are some, and the place to keep them is taken.
+    """
+    for name in _replaced(old, new):
+        if backup.exists():
+            raise ValueError(f"its {name} is not ours, and {backup} already holds what was there before; move one of them away")
+        complain(f"your own {name} is replaced; {backup} keeps it, and --undo brings it back")
+
+
+def _replaced(old: Mapping[str, Any], new: Mapping[str, Any], before: str = "") -> Iterator[str]:
+    """Yield the names of the user's values that new settings no longer have, such as `statusLine.command`."""
+    for name, value in old.items():
+        if isinstance(value, dict) and isinstance(new.get(name), dict):
+            yield from _replaced(value, new[name], f"{before}{name}.")
+        elif new.get(name) != value:
+            yield f"{before}{name}"
 
 
 def _table(settings: Mapping[str, Any], name: str) -> dict[str, Any]:

@@ -3,29 +3,30 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Sequence
-from datetime import tzinfo
+from collections.abc import Callable, Sequence
+from datetime import date, tzinfo
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
+from ..alike import did_you_mean
 from ..printable import printable
-from .days import PERIODS as NAMED_PERIODS
-from .days import Day, day_named, today_in, zone_named
+from .days import EXAMPLES, PERIODS, Day, day_named, period_named, today_in, zone_named
 from .newest import complete_path
 from .options import Command, TokenBudget
 from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
 from .spend_reasons import show_reasons
-from .spend_tables import about, csv_of, none_passes, pace_notes, repeats
+from .spend_tables import about, about_filter, csv_of, pace_notes, repeats
 from .spend_within import Within, dicts, within_window
 
 if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
 
     from ..spend import Ledger, SpendRow
+    from ..spend.tables import Filter
 
 EPILOG = """\b
 Examples:
@@ -43,7 +44,7 @@ REASONS = ("cause", "call", "server", "command", "skill")
 """Groupings of money alone: one request pays for several of them."""
 EXPLAINED = ("commit", "pr", *REASONS)
 """Groupings for which the content of sessions is read."""
-PERIODS = GROUPINGS[:4]
+BY_TIME = GROUPINGS[:4]
 """Groupings by time, whose rows are in the order of time unless told otherwise."""
 SORTS: dict[str, Callable[[SpendRow], Any]] = {
     "cost": lambda row: -row.cost,
@@ -56,12 +57,12 @@ BY = (
     "[default: day; project for one day]"
 )
 FAULTS_SHOWN = 5
-"""Logs with faults that are named one by one; `--json` has all."""
+"""Faults that are named, each with the first log that has it; `--json` has all."""
 
 
 FILTERS = (
-    click.option("--since", callback=day_named, metavar="DAY", help="First day: 2026-03-25, yesterday, monday, or 7d for seven days ago."),
-    click.option("--until", callback=day_named, metavar="DAY", help="Last day."),
+    click.option("--since", callback=day_named, metavar="DAY", help="First day: 2026-03-25, yesterday, monday, 2026-03, last week, or 7d."),
+    click.option("--until", callback=day_named, metavar="DAY", help="Last day, or the period that it ends."),
     click.option("--project", default="*", help="Only this folder: its last part, or a pattern with *."),
     click.option("--model", default="*", help="Only this model, or a pattern with *."),
     click.option("--tool", default="*", help="Only this assistant, such as claude_code, or a pattern with *."),
@@ -72,21 +73,20 @@ FILTERS = (
 )
 
 
-def chosen(requests: Iterable[Request], zone: tzinfo | None, *, since: Day | None, until: Day | None, **patterns: str) -> list[Request]:
-    """Return the requests that pass the filters of the command line.
+def filter_of(zone: tzinfo | None, *, since: Day | None, until: Day | None, **patterns: str) -> Filter:
+    """Return the filter of the command line.
 
     Args:
-        requests: The requests.
         zone: The time zone of days. Default: the machine's.
         since: The first day.
         until: The last day.
         patterns: Patterns of the project, the model and the tool.
     """
-    from ..spend import choose
+    from ..spend.tables import Filter
 
     today = today_in(zone)
     first, last = (None if day is None else day(today) for day in (since, until))
-    return choose(requests, since=first, until=last, zone=zone, **patterns)
+    return Filter(first, last, zone=zone, **patterns)
 
 
 def filter_options(command: Command) -> Command:
@@ -132,36 +132,37 @@ def spend(
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
     Copilot CLI, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, opencode, pi, Cline, Roo Code and Kilo Code are found where
-    these tools write them, and aider's history of this folder. PERIOD is today, yesterday, week or month.
+    these tools write them, and so are `context-window chat` and aider's history of this folder. PERIOD is today, yesterday, week, month, last
+    month, a day of the week, a month such as april or 2026-04, or 7d for seven days.
     """
     from ..spend import parquet_of
 
     if as_json and as_csv:
         raise click.UsageError("--json and --csv exclude each other.")
     target = None if parquet is None else _target(parquet, paths, force=force)
-    if paths and paths[0] in NAMED_PERIODS and not Path(paths[0]).exists():
+    period, paths = _split(paths, today_in(zone))
+    if period is not None:
         if filters["since"] or filters["until"]:
-            raise click.UsageError(f"{paths[0]} says which days; leave out --since and --until.")
-        filters["since"], filters["until"] = NAMED_PERIODS[paths[0]]
-        grouping = grouping or ("project" if paths[0].endswith("day") else None)
-        paths = paths[1:]
-    elif paths and _may_be_period(paths[0]):
-        periods = ", ".join(NAMED_PERIODS)
-        raise BadInputError(f"{printable(paths[0])} is neither a file nor a period; periods are {periods}, and --since takes others")
-    grouping = grouping or "day"
+            raise click.UsageError("PERIOD says which days; leave out --since and --until.")
+        filters["since"], filters["until"] = (lambda _, day=day: day for day in period)
+    grouping = grouping or ("project" if period is not None and period[0] == period[1] else "day")
     if grouping in REASONS and (window is not None or sort == "total"):
         raise click.UsageError(
             f"--by {grouping} sums up money, not tokens; leave out {'--what-if' if window is not None else '--sort total'}."
         )
-    is_explained = grouping in EXPLAINED
-    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, is_explained=is_explained, forget=forget)
-    requests = chosen(ledger.requests, zone, **filters)
+    passes = filter_of(zone, **filters)
+    explained_if = passes if grouping in EXPLAINED else None
+    ledger = read_logs(paths, no_cache=no_cache, address=scheduler, is_trusted=is_trusted, explained_if=explained_if, forget=forget)
+    requests = list(filter(passes, ledger.requests))
+    notes = list(about_filter(ledger, passes, len(requests)))
+    if not requests and (as_json or as_csv):
+        complain(" ".join(notes))
     if target is not None:
         target.write(parquet_of(requests, zone=zone))
     if grouping in REASONS:
-        show_reasons(grouping, requests, ledger, sort=sort, top=top, as_json=as_json, as_csv=as_csv)
+        show_reasons(grouping, requests, ledger, notes, sort=sort, top=top, as_json=as_json, as_csv=as_csv)
     else:
-        _show_sums(grouping, requests, ledger, sort=sort, top=top, window=window, zone=zone, as_json=as_json, as_csv=as_csv)
+        _show_sums(grouping, requests, ledger, notes, sort=sort, top=top, window=window, zone=zone, as_json=as_json, as_csv=as_csv)
     if ledger.faults and not as_json:
         complain_of_faults(ledger)
     if paths and not ledger.logs:
@@ -172,6 +173,7 @@ def _show_sums(
     grouping: str,
     requests: Sequence[Request],
     ledger: Ledger,
+    notes: Sequence[str],
     *,
     sort: str | None,
     top: int | None,
@@ -186,7 +188,7 @@ def _show_sums(
     from ..spend.pace import block_paces
     from ..spend.tables import BLOCK, added, price_notes
 
-    rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in PERIODS else "cost")])
+    rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in BY_TIME else "cost")])
     total = added("total", rows)
     rows = leading(rows, top)
     within = None if window is None else within_window(window, grouping, requests, rows, zone)
@@ -199,13 +201,26 @@ def _show_sums(
     elif as_csv:
         say(csv_of(dicts(rows, within), SpendRow("").to_dict()))
     elif ledger.logs:
-        notes = [*pace_notes(paces, zone), *(() if within is None else [within.note]), *price_notes(requests)]
-        _show(grouping, rows, total, ledger, notes, within)
+        notes = [*notes, *pace_notes(paces, zone), *(() if within is None else [within.note]), *price_notes(requests), *repeats(ledger)]
+        _show(grouping, rows, total, notes, within)
 
 
-def _may_be_period(path: str) -> bool:
-    """True for a single word or a date that is no file: a period, misspelt or unknown."""
-    return path.replace("-", "").isalnum() and not Path(path).exists()
+def _split(paths: tuple[str, ...], today: date) -> tuple[tuple[date, date] | None, tuple[str, ...]]:
+    """Return the period that stands before the paths, in up to three words, and the paths.
+
+    Raises:
+        BadInputError: The first one is a single word or a date that is no file: a period, misspelt or unknown.
+    """
+    if not paths or Path(paths[0]).exists():
+        return None, paths
+    for count in (3, 2, 1):
+        if (period := period_named(" ".join(paths[:count]), today)) is not None:
+            return period, paths[count:]
+    if paths[0].replace("-", "").isalnum():
+        words = " ".join(word for word in paths[:2] if word.isalpha())
+        hint = did_you_mean(words, PERIODS, f"periods are {EXAMPLES}")
+        raise BadInputError(f"{printable(paths[0])} is neither a file nor a period; {hint}")
+    return None, paths
 
 
 def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
@@ -215,17 +230,21 @@ def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
     return Target(name, paths, force=force)
 
 
-def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, ledger: Ledger, notes: Sequence[str], within: Within | None) -> None:
+def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, notes: Sequence[str], within: Within | None) -> None:
     from ..display.spend import spend_lines
 
-    footnotes = [*none_passes(ledger, total.requests), *notes, *repeats(ledger)]
     more = None if within is None else (within.head, [within.costs[row.name] for row in (*rows, total)])
-    show(lambda width, glyphs: spend_lines(grouping, rows, total, footnotes, width, glyphs, more))
+    show(lambda width, glyphs: spend_lines(grouping, rows, total, notes, width, glyphs, more))
 
 
 def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:
-    """Name the first damaged logs on standard error, and the option that lists all of them."""
-    for fault in ledger.faults[:FAULTS_SHOWN]:
-        complain(f"{fault.path}: {fault.problem}")
-    if len(ledger.faults) > FAULTS_SHOWN:
-        complain(f"{len(ledger.faults) - FAULTS_SHOWN:,} more logs have faults; {whole_list} lists all")
+    """Name the first log with each fault on standard error, how many others have it, and the option that lists all of them."""
+    logs: dict[str, list[str]] = {}
+    for fault in ledger.faults:
+        logs.setdefault(fault.problem, []).append(fault.path)
+    shown = list(logs.items())[:FAULTS_SHOWN]
+    for problem, paths in shown:
+        others = f" ({len(paths) - 1:,} other{'s' * (len(paths) > 2)} too; {whole_list} lists all)" if len(paths) > 1 else ""
+        complain(f"{paths[0]}: {problem}{others}")
+    if rest := len(ledger.faults) - sum(len(paths) for _, paths in shown):
+        complain(f"{rest:,} more logs have faults; {whole_list} lists all")

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from .output import BadInputError, complain
 from .progress import progress_bar
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
 
     from ..spend import Ledger, SpendCache
+    from ..spend.rows import Wanted
 
 
 def read_logs(
@@ -25,7 +26,7 @@ def read_logs(
     no_cache: bool = False,
     address: str | None = None,
     is_trusted: bool = False,
-    is_explained: bool = False,
+    explained_if: Wanted | None = None,
     forget: bool = False,
 ) -> Ledger:
     """Return the requests of these logs, or of those of all tools.
@@ -35,8 +36,8 @@ def read_logs(
         no_cache: True to read every log and keep nothing.
         address: Of the Dask scheduler of the cluster to read on; None to read with all cores of this machine.
         is_trusted: True to reach a scheduler on another machine without TLS.
+        explained_if: Tells of which requests to work out what their prompts were made of, which takes several times as long. Default: none.
         forget: True to forget the logs that no longer exist.
-        is_explained: True to work out what each prompt was made of, which takes several times as long.
 
     Raises:
         BadInputError: There are no logs.
@@ -47,7 +48,7 @@ def read_logs(
     if "" in paths:
         raise BadInputError("the name of a log is empty; pass a file, a folder, or -")
     if "-" in paths:
-        return _read_standard_input(paths, is_explained=is_explained)
+        return _read_standard_input(paths, explained_if=explained_if)
     scheduler = read_on_all_cores if address is None else read_on_dask(address, is_trusted=is_trusted)
     local = [path for path in paths if not is_remote(path)]
     logs = [*(find_logs(local) if local or not paths else ()), *find_remote_logs(path for path in paths if is_remote(path))]
@@ -57,12 +58,15 @@ def read_logs(
     with nullcontext() if no_cache else _cache() as cache:
         if cache is not None and forget:
             complain(f"forgotten: {cache.forget():,} logs that no longer exist")
-        progress = partial(progress_bar, "explaining logs" if is_explained else "reading logs")
-        explain = explained if is_explained else None
-        ledger = read_ledger(logs, progress, scheduler=scheduler, cache=cache, explain=explain, keep=not paths)
+        progress = partial(progress_bar, "reading logs" if explained_if is None else "explaining logs")
+        ledger = read_ledger(logs, progress, scheduler=scheduler, cache=cache, keep=not paths, **_explaining(explained_if))
     if cache is not None and cache.problem:
         complain(cache.problem)
     return ledger
+
+
+def _explaining(wanted: Wanted | None) -> dict[str, Any]:
+    return {} if wanted is None else {"explain": explained, "wanted": wanted}
 
 
 def explained(path: str | os.PathLike[str], requests: tuple[Request, ...]) -> tuple[Request, ...]:
@@ -99,7 +103,7 @@ def _cache() -> AbstractContextManager[SpendCache | None]:
         return nullcontext()
 
 
-def _read_standard_input(paths: Sequence[str], *, is_explained: bool) -> Ledger:
+def _read_standard_input(paths: Sequence[str], *, explained_if: Wanted | None) -> Ledger:
     """Return the requests of the log on standard input. It is kept in a temporary file while it is read."""
     import shutil
     from pathlib import Path
@@ -113,5 +117,5 @@ def _read_standard_input(paths: Sequence[str], *, is_explained: bool) -> Ledger:
         path = Path(folder, "-.jsonl")
         with path.open("wb") as file:
             shutil.copyfileobj(sys.stdin.buffer, file)
-        ledger = read_ledger([path], explain=explained if is_explained else None)
+        ledger = read_ledger([path], **_explaining(explained_if))
     return replace(ledger, faults=tuple(replace(fault, path="-") for fault in ledger.faults))

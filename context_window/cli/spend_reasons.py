@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from .output import say, say_values, show
-from .spend_tables import about, csv_of, none_passes, repeats
+from .spend_tables import about, csv_of, repeats
 
 if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
@@ -19,6 +19,7 @@ def show_reasons(
     grouping: str,
     requests: Sequence[Request],
     ledger: Ledger,
+    notes: Sequence[str],
     *,
     sort: str | None,
     top: int | None,
@@ -31,6 +32,7 @@ def show_reasons(
         grouping: The grouping.
         requests: The requests that passed the filters.
         ledger: All that was read.
+        notes: Sentences on what is shown.
         sort: `cost`, `requests` or `name`; None for the dearest first.
         top: Rows to show; None for all.
         as_json: True to print one JSON object.
@@ -55,5 +57,5 @@ def show_reasons(
     elif as_csv:
         say(csv_of([row.to_dict() for row in rows], ReasonRow("", 0, Decimal(0), 0.0).to_dict()))
     elif ledger.logs:
-        footnotes = [*none_passes(ledger, total.requests), *price_notes(requests), *repeats(ledger)]
+        footnotes = [*notes, *price_notes(requests), *repeats(ledger)]
         show(lambda width, glyphs: reason_lines(grouping, rows, total, footnotes, width, glyphs))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from ..alike import did_you_mean
 from ..printable import printable
 
 if TYPE_CHECKING:
@@ -15,7 +17,10 @@ if TYPE_CHECKING:
 
     from ..spend import Ledger
     from ..spend.pace import BlockPace
+    from ..spend.tables import Filter
 
+NAMED = 4
+"""Values of a filter that are named if it has another one."""
 FORMULAS = ("=", "+", "-", "@")
 
 
@@ -41,14 +46,38 @@ def about(ledger: Ledger) -> dict[str, Any]:
     return {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
 
 
-def none_passes(ledger: Ledger, passed: int) -> Iterator[str]:
-    """Yield a sentence if requests were read, and none of them passed the filters."""
-    if ledger.requests and not passed:
-        count = "1 request was" if len(ledger.requests) == 1 else f"{len(ledger.requests):,} requests were"
-        from ..spend.tables import local_day
+def about_filter(ledger: Ledger, passes: Filter, passed: int) -> Iterator[str]:
+    """Yield sentences on what is left out: how many requests, and if all are, which values of a filter there are.
 
-        newest = max(filter(None, map(local_day, ledger.requests)), default=None)
-        yield f"{count} read; none passes the filters.{'' if newest is None else f' The newest is of {newest}.'}"
+    Args:
+        ledger: All that was read.
+        passes: The filter.
+        passed: Number of requests that passed it.
+    """
+    from ..spend.names import last_part
+    from ..spend.tables import PATTERNS, local_day
+
+    count = len(ledger.requests)
+    if passed:
+        patterns = [f"{name} {getattr(passes, name)}" for name in PATTERNS if getattr(passes, name) != "*"]
+        days = f"{passes.since or 'the first day'} to {passes.until or 'today'}" if passes.since or passes.until else ""
+        if days or patterns:
+            yield f"{', '.join(filter(None, [days, *patterns]))}: {passed:,} of {count:,} request{'' if count == 1 else 's'}."
+    elif count:
+        yield f"{'1 request was' if count == 1 else f'{count:,} requests were'} read; none passes the filters."
+        for name in PATTERNS:
+            pattern, values = getattr(passes, name), Counter(getattr(request, name) for request in ledger.requests)
+            if not any(passes.fits(name, value) for value in values):
+                known = dict.fromkeys(last_part(value) if name == "project" else value for value, _ in values.most_common() if value)
+                yield f"None is of the {name} {pattern}; {did_you_mean(pattern.strip('*'), known, f'there are {_list(known)}')}"
+        newest = max(filter(None, (local_day(request, zone=passes.zone) for request in ledger.requests)), default=None)
+        if newest is not None:
+            yield f"The newest is of {newest}."
+
+
+def _list(names: Iterable[str]) -> str:
+    first, rest = [*names][:NAMED], [*names][NAMED:]
+    return f"{', '.join(first)}{f' and {len(rest):,} more' if rest else ''}."
 
 
 def pace_notes(paces: Iterable[BlockPace], zone: tzinfo | None) -> Iterator[str]:

@@ -19,9 +19,9 @@ Theory of operation. `manager.manage` runs these steps before every request; `ma
 5. Writing. If the summariser is the model in use, its last request has all units, and its window has room, it is asked there
    (`sum_up_in_place`): the provider then reads the conversation from its cache. Otherwise the units are rendered as text. If the text
    does not fit the summariser's window, it is sent in pieces, each together with the summary of the pieces before. A summary takes at
-   most 8 requests, or up to 64 to get past a long unit. Units that are not reached wait for the next summary. Settled decisions of
-   earlier summaries are added if it lacks them (`session/decisions.py`). Each answer has a time limit (`summary_writer.py`,
-   `record_pieces.py`).
+   most 8 requests; none is sent if most of their text is of a unit that is longer. Units that are not reached wait for the next summary.
+   Settled decisions of earlier summaries are added if it lacks them (`session/decisions.py`). Each answer has a time limit
+   (`summary_writer.py`, `record_pieces.py`).
 6. Checks. The summary may have at most half the tokens of its units, and a third of the trigger. All units must still be in
    the log, unchanged and unpinned. The check for room is repeated with the real summary (`summary_check.py`). If the log grows during
    these checks, they are repeated, up to three times.

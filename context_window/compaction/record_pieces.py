@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from session.conversation_text import INDENT, QUOTE, render_items
 
@@ -13,8 +12,6 @@ from .unit_selection import SummaryUnit
 
 MAX_REQUESTS = 8
 """Requests for one summary. Units that are not reached stay in the log until the next summary."""
-MAX_REQUESTS_FOR_LONG_UNIT = 64
-"""Requests for one summary if fewer would end in the middle of a long unit."""
 
 CHARACTERS_PER_TOKEN = 6
 """More than most texts have."""
@@ -52,18 +49,6 @@ def split_record(units: Sequence[SummaryUnit], count: Count, room: int) -> Itera
             piece_tokens += tokens
         complete_characters += len(unit_text)
     yield Piece("\n".join(texts), len(units), complete_characters)
-
-
-def take_pieces(pieces: Iterator[Piece]) -> tuple[Piece, ...]:
-    """Return the first `MAX_REQUESTS` pieces; more, if needed, until at least half of their text belongs to complete units."""
-    taken_pieces: list[Piece] = []
-    characters = 0
-    for piece in islice(pieces, MAX_REQUESTS_FOR_LONG_UNIT):
-        taken_pieces.append(piece)
-        characters += len(piece.text)
-        if len(taken_pieces) >= MAX_REQUESTS and 2 * piece.complete_characters >= characters:
-            break
-    return tuple(taken_pieces)
 
 
 def has_more_tokens(text: str, limit: int, count: Count) -> bool:

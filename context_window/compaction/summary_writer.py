@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from session.conversation_text import render_items
@@ -22,7 +23,7 @@ from session.summary import INSTRUCTIONS, request_summary, summary_request, summ
 from ..errors import CompactionError
 from ..models import describe_model
 from ..settings.budget import Budget
-from .record_pieces import MAX_REQUESTS_FOR_LONG_UNIT, Count, Piece, has_more_tokens, split_record, take_pieces
+from .record_pieces import MAX_REQUESTS, Count, Piece, has_more_tokens, split_record
 from .unit_selection import SummaryUnit
 
 if TYPE_CHECKING:
@@ -135,13 +136,11 @@ def prepare_task(
     room = window - carried_tokens - FENCE_MARGIN - prompt_tokens("", has_summaries=True)
     if room <= 0:
         raise CompactionError(f"a window of {window:,} tokens is too small for the prompt; give the summariser a larger one")
-    pieces = take_pieces(split_record(units, count, room))
+    pieces = tuple(islice(split_record(units, count, room), MAX_REQUESTS))
     complete_units = tuple(units[: pieces[-1].complete_units])
     is_mostly_cut_off = 2 * pieces[-1].complete_characters < sum(len(piece.text) for piece in pieces)
     if all(unit.is_summary for unit in complete_units) or is_mostly_cut_off:
-        raise CompactionError(
-            f"the oldest unit needs more than {MAX_REQUESTS_FOR_LONG_UNIT} prompts of {window:,} tokens; use a larger window"
-        )
+        raise CompactionError(f"the oldest unit needs more than {MAX_REQUESTS} prompts of {window:,} tokens; use a larger window")
     return task(pieces, complete_units)
 
 

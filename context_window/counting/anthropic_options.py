@@ -23,7 +23,8 @@ from .typescript_tools import function_of
 RequestOptions: TypeAlias = Mapping[str, Any]
 """Options of a request besides messages and tools, as `client.messages.create` takes them."""
 NO_OPTIONS: RequestOptions = MappingProxyType({})
-COUNTED_OPTIONS = frozenset({"tool_choice", "thinking", "output_config", "output_format", "context_management"})
+BEDROCK_FIELDS = "additionalModelRequestFields"
+COUNTED_OPTIONS = frozenset({"tool_choice", "thinking", "output_config", "output_format", "context_management", BEDROCK_FIELDS})
 """Options that decide what Claude sees besides the conversation, and how much of its thinking."""
 BUILT_IN_TOOLS = (("bash_", 245), ("text_editor_", 700), ("computer_", 735))
 """Tokens that Anthropic's built-in tools add to a request, by the prefix of their type. For others, such as searches, no figure is given.
@@ -75,7 +76,9 @@ def options_tokens(counter: TokenCounter, framing: Framing, options: RequestOpti
     tokens = 0
     if (schema := schema_of_answer(options)) is not None:
         tokens += framing.schema + counter.count_text(json_text(schema, "output_config.format.schema", indent=2))
-    if isinstance(thinking := options.get("thinking"), Mapping) and thinking.get("type") == "enabled":
+    more = options.get(BEDROCK_FIELDS)
+    thinking = more.get("thinking") if isinstance(more, Mapping) else options.get("thinking")
+    if isinstance(thinking, Mapping) and thinking.get("type") == "enabled":
         tokens += framing.thinking
     if isinstance(output := options.get("output_config"), Mapping) and isinstance(output.get("task_budget"), Mapping):
         tokens += framing.task_budget

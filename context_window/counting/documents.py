@@ -6,7 +6,7 @@ These are the roughest estimates in this package: the text of a PDF is measured,
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil
 from typing import TypeAlias
 
@@ -28,6 +28,7 @@ class PageRule:
         text: Tokens per 1,000 characters of text in a PDF; 0 if text is free.
         audio: Tokens per second of sound; 0 if the provider takes none.
         video: Tokens per second of video, its sound included; 0 if the provider takes none.
+        recording: Tokens of any recording, besides its seconds.
     """
 
     page: int
@@ -35,6 +36,7 @@ class PageRule:
     text: int = 0
     audio: int = 0
     video: int = 0
+    recording: int = 0
 
     def __call__(self, document: Document) -> int | None:
         """Return the tokens of the document, or None if the rule does not apply."""
@@ -47,7 +49,7 @@ class PageRule:
         if is_pdf(data):
             return self._pdf_tokens(data)
         if (kind := kind_of(document.media_type)) and (rate := self.audio if kind == "audio" else self.video):
-            return ceil(rate * seconds_of(data, kind))
+            return self.recording + ceil(rate * seconds_of(data, kind))
         return None
 
     def _pdf_tokens(self, data: bytes) -> int:
@@ -72,17 +74,18 @@ the image of a page (3 records of 2 files). The text of a full page costs about 
 claude_high_pages = PageRule(2_750, image=1_580, text=375)
 """Claude from 4.7 on, whose text costs a quarter more. That the image costs the same is assumed: there is no record of it."""
 
-openai_pages = PageRule(1_500, image=215, text=260, audio=10)
+openai_pages = PageRule(1_500, image=215, text=260, audio=10, recording=4)
 """OpenAI's models too get a page's text and its image (https://developers.openai.com/api/docs/guides/file-inputs). To GPT-5.3, Chat
-Completions charges 213 to 216 for the image (4 records of 2 files)."""
+Completions charges 213 to 216 for the image (4 records of 2 files). A recording costs 10 tokens a second and 4 besides (1 record)."""
 
-openai_read_4 = PageRule(1_000, image=32, text=260, audio=10)
-openai_read_5 = PageRule(1_000, image=10, text=260, audio=10)
+openai_read_4 = replace(openai_pages, page=1_000, image=32)
+openai_read_5 = replace(openai_pages, page=1_000, image=10)
 """In Responses, models before GPT-5.6 get the pages in low detail unless the request asks for more
 (https://developers.openai.com/api/docs/guides/file-inputs), which costs little: 32 for GPT-4o, 10 for GPT-5.4 (1 file each)."""
 
-openai_detailed_pages = PageRule(2_000, image=1_000, text=260, audio=10)
-"""From GPT-5.4 on: 993 for the image in Chat Completions (1 record)."""
+openai_detailed_pages = replace(openai_pages, page=2_000, image=1_000)
+"""From GPT-5.4 on: 993 for the image in Chat Completions (1 record). GPT-4.1 nano was charged the same for the same file, so that it may
+depend on the file: intervals reach from one price to the other (`certainty.py`)."""
 
 gemini_2_pages = PageRule(258, audio=32, video=300)
 """Gemini 2: 258 per page, whatever its content (https://ai.google.dev/gemini-api/docs/document-processing)."""

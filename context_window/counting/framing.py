@@ -16,13 +16,14 @@ from session.estimate import CALL_TOKENS, ITEM_TOKENS
 from .counter import TokenCounter
 from .ctok_counter import CtokCounter
 from .gemini_tools import GeminiForm
-from .images import ClaudeRule, ImageRule, Maker, MakerRule, claude_high_tokens
+from .images import ClaudeRule, ImageRule, claude_high_tokens
 from .images_gemini import GeminiRule, GeminiTileRule
+from .images_makers import Maker, MakerRule
 from .images_openai import OPENAI_4_PRICES, OPENAI_4_TILES, BlindRule, PatchRule, TileRule
 from .tiktoken_counter import TiktokenCounter
 
 SealedCalls: TypeAlias = Literal["", "gemini 3", "gemini 2.5", "vertex 2.5"]
-ToolForm: TypeAlias = Literal["json", "functions", "typescript"] | GeminiForm
+ToolForm: TypeAlias = Literal["json", "indented", "functions", "typescript"] | GeminiForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,9 @@ class Framing:
             arguments are counted as JSON.
         output: Added to an output, besides its tool's name and its parts.
         file: Added to a document that the model sees as text, besides the text and its title.
+        sharp_pages: True if the pages of a PDF in an output cost what images of high resolution do.
         loaded_tool: Added to an output for each tool that it loads by name (`extra["loaded_tools"]`): its definition, which is in no log.
+        drops_reasoning: True if the API leaves reasoning that is sent back out of the prompt.
         signature: Tokens for each character of the signature of thinking that is not shown: it was thought all the same.
         sealed_calls: Whose rule says what the signature of a call costs (`signature_tokens`); empty if it is free.
         tools: Added to a request with tools, besides their definitions, unless the model has a figure of its own.
@@ -47,8 +50,8 @@ class Framing:
         deferred_tools: Added to a request with tools that are deferred for a search, besides those that were found.
         nested_tools: Added to a request with tools in the form of Chat Completions (`{"function": {…}}`).
         named_tool: Added to such a request that must call a certain tool.
-        tool_form: Form in which the model sees definitions: their JSON, functions as Claude sees them (`anthropic_options.py`),
-            TypeScript types (`typescript_tools.py`), or a form of Gemini's (`gemini_tools.py`).
+        tool_form: Form in which the model sees definitions: their JSON, indented or not, functions as Claude sees them
+            (`anthropic_options.py`), TypeScript types (`typescript_tools.py`), or a form of Gemini's (`gemini_tools.py`).
         schema: Added to a request for an answer with a schema, besides the schema.
         chat_schema: Added to such a request in the form of Chat Completions if it has no tools.
         thinking: Added to a request with a thinking budget.
@@ -63,7 +66,9 @@ class Framing:
     argument: int = 0
     output: int = ITEM_TOKENS + CALL_TOKENS
     file: int = 0
+    sharp_pages: bool = False
     loaded_tool: int = 0
+    drops_reasoning: bool = False
     signature: Fraction = Fraction(3, 16)
     sealed_calls: SealedCalls = ""
     tools: int = 0
@@ -139,7 +144,9 @@ GEMINI_2 = Framing(system=1, message=1, answer=1, call=8, output=7, sealed_calls
 4 or 5 tokens low if it is in Google's own form (5 records). Calls and outputs are fitted on 10 records. Signatures are free unless they
 were streamed (`signature_tokens`)."""
 
-GEMINI_3 = Framing(system=1, message=1, answer=1, call=5, output=11, sealed_calls="gemini 3", tools=2, tool_form="escaped")
+GEMINI_3 = Framing(
+    system=1, message=1, answer=1, call=5, output=11, sharp_pages=True, sealed_calls="gemini 3", tools=2, tool_form="escaped"
+)
 """Gemini from 3 on, from 42 records. Declarations are within 4 tokens (10 records without calls). What a call and its output cost depends
 on the signature (`signature_tokens`): of 27 records with calls, half are within 2.2 %."""
 
@@ -148,19 +155,37 @@ OPENAI_O = replace(OPENAI_5, nested_tools=0)
 translates tools in the form of Chat Completions for Responses (7 records)."""
 
 
+_LLAMA = replace(PLAIN, message=5, answer=5, call=13, output=5, tools=56, tool=1, tool_form="indented")
+_QWEN = replace(PLAIN, request=3, system=5, message=5, answer=5, call=20, output=8, tools=92)
+
 MAKERS: dict[Maker, Framing] = {
-    "deepseek 3": replace(PLAIN, tools=125),
-    "deepseek": replace(PLAIN, tools=230),
+    "deepseek 3": replace(PLAIN, request=2, system=0, message=1, answer=2, tools=126),
+    "deepseek": replace(PLAIN, request=2, system=0, message=1, answer=2, tools=231),
     "glm": replace(PLAIN, system=3, message=3, tools=86, tool=16),
     "grok 2": replace(PLAIN, request=2, tools=80),
-    "grok 4": replace(PLAIN, tools=143, call=29, output=29),
+    "grok 3": replace(PLAIN, request=2, tools=215, drops_reasoning=True),
+    "grok 4": replace(PLAIN, tools=143, call=29, output=29, drops_reasoning=True),
     "grok code": replace(PLAIN, tools=122, call=29, output=29),
+    "kimi": replace(PLAIN, request=4),
     "kimi 2": replace(PLAIN, request=3, tool=22),
+    "llama 3": replace(_LLAMA, request=5, system=5),
+    "llama 3.1": replace(_LLAMA, system=0),
+    "llama 4": replace(_LLAMA, request=5, system=5, tools=510),
     "mistral": replace(PLAIN, tool=24),
     "nova": replace(PLAIN, system=0, message=0),
+    "qwen": _QWEN,
+    "qwen coder": replace(_QWEN, tools=220),
 }
-"""Other makers, whose own text about tools is in no request: 2 to 15 records each, none of them held out. Texts are counted with o200k.
-Grok's hidden system prompt and Llama's date are in the model's `frame`."""
+"""Other makers, whose own text about tools is in no request. Texts are counted with o200k. Grok's hidden system prompt and Llama's date are
+in the model's `frame`.
+
+Of open models, the templates say what is added; hosts may use their own, so intervals reach further (`certainty.py`):
+- DeepSeek, but for tools: https://huggingface.co/deepseek-ai/DeepSeek-V3-0324/blob/main/tokenizer_config.json
+- Llama: https://github.com/meta-llama/llama-models, and for tools of Llama 4 its prompt for lists of calls
+- Qwen: https://huggingface.co/Qwen/Qwen3-32B, https://huggingface.co/Qwen/Qwen3-Coder-480B-A35B-Instruct
+
+The rest is fitted on 1 to 15 records each, none of them held out. xAI's Chat Completions discards reasoning that is sent back
+(https://docs.x.ai/developers/model-capabilities/text/best-practices; 2 records), but not for Grok Code (4 records)."""
 
 O_BASE, O_PRICE = 75, Fraction("1.72")
 """Image prices by which the o series is recognized."""

@@ -1,6 +1,7 @@
 """Tokens of an image, from its dimensions alone: the size of the file does not matter.
 
-This file has Claude's rule and the estimate for unknown models; `images_openai.py` and `images_gemini.py` have the other rules.
+This file has Claude's rule and the estimate for unknown models; `images_openai.py`, `images_gemini.py` and `images_makers.py` have the
+other rules.
 Rules are values: equal rules count alike, so counters with equal rules share their counts.
 """
 
@@ -8,12 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from session.estimate import IMAGE_TOKENS
 from session.parts import Image
 
-from .documents import DocumentRule, claude_high_pages, claude_pages, estimated_pages, mistral_pages
+from .documents import DocumentRule, claude_high_pages, claude_pages, estimated_pages
 
 ImageRule: TypeAlias = Callable[[Image], int]
 """Returns the tokens of an image. If its dimensions are unknown: the most that the provider charges for an image, so that what fits by
@@ -77,31 +78,6 @@ claude_standard_tokens = ClaudeRule(side=1568, tokens=STANDARD_TOKENS)
 
 claude_high_tokens = ClaudeRule(side=2576, tokens=4784)
 """Claude from 4.7 on."""
-
-
-Maker: TypeAlias = Literal["deepseek 3", "deepseek", "glm", "grok 2", "grok 4", "grok code", "kimi 2", "mistral", "nova"]
-"""Makers of other models, or groups of their models, whose framing is known (`framing.py`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class MakerRule:
-    """The estimate of images for a model of one of the other makers.
-
-    Attributes:
-        maker: The maker.
-    """
-
-    maker: Maker
-    name = "estimate"
-
-    @property
-    def documents(self) -> DocumentRule:
-        """The same maker's rule for documents."""
-        return mistral_pages if self.maker == "mistral" else estimated_pages
-
-    def __call__(self, image: Image) -> int:
-        """Return the tokens of the image."""
-        return estimated_image_tokens(image)
 
 
 def estimated_image_tokens(image: Image) -> int:

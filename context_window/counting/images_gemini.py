@@ -5,7 +5,7 @@ Media resolution is a setting of the request, not of an image in a log. `detail`
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isqrt
 from typing import Literal, TypeAlias
 
@@ -116,6 +116,14 @@ def page_tokens(width: int, height: int) -> int:
     return grid_tokens(width, height, MAXIMUM["medium"])
 
 
+def output_page_tokens(width: int, height: int) -> int:
+    """Return the tokens of a page of a PDF in a function's result: those of an image of high resolution."""
+    return grid_tokens(width, height, MAXIMUM["high"])
+
+
 gemini_pages = PageRule(MAXIMUM["medium"], image=page_tokens, audio=32, video=102)
 """Gemini 3 and later: at most 560 per page (https://ai.google.dev/gemini-api/docs/media-resolution). Exact for 520 (letter) and 532 (A4),
 5 records."""
+
+gemini_output_pages = replace(gemini_pages, page=MAXIMUM["high"], image=output_page_tokens)
+"""In a function's result, the Gemini API charges 1,102 for a letter page: 29 x 38 patches (1 record). Vertex AI does not (1 record)."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from threading import Lock, RLock
 
-from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message
+from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Document, Image, Part, Text
 from session.providers.additions import ADDED, escaped, handoff_note, summary_text
 from session.providers.native_compaction import sealed_text
@@ -40,6 +40,7 @@ from .documents import text_of
 from .framing import Framing, framing_of, signature_tokens
 from .gemini_tools import argument_strings, escaped_arguments
 from .gigatoken_counter import GigatokenCounter
+from .images_gemini import gemini_output_pages, gemini_pages
 from .text_truncation import longest_cut, longest_length
 from .tiktoken_counter import TiktokenCounter
 
@@ -185,9 +186,12 @@ class Measurer:
                 memo.cleared = memo.measured.tokens
         return memo.cleared
 
-    def _file_framing(self, part: Part) -> int:
-        is_file = self._framing.file and isinstance(part, Document) and text_of(part) is not None
-        return self._framing.file if is_file else 0
+    def _file_framing(self, item: Item, part: Part) -> int:
+        if not isinstance(part, Document):
+            return 0
+        if self._framing.sharp_pages and isinstance(item, FunctionCallOutput) and text_of(part) is None:
+            return (gemini_output_pages(part) or 0) - (gemini_pages(part) or 0)
+        return self._framing.file if self._framing.file and text_of(part) is not None else 0
 
     def _found_tools_tokens(self, item: Item) -> int:
         """Return the tokens of the deferred tools that an output names: Claude's `tool_reference` is read as the tool's name."""
@@ -289,7 +293,7 @@ class Measurer:
             case Message():
                 return self._count_parts(item, item.content, _message_framing(item, framing))
             case FunctionCall():
-                tokens = self._call_tokens(item, item.arguments)
+                return _ItemCounts(self.counter, Measured(self._call_tokens(item, item.arguments), thinking=self._sealed_tokens(item)))
             case FunctionCallOutput():
                 return self._count_parts(
                     item, item.output, framing.output + count_text(item.name), framing.loaded_tool * loaded_tools(item)
@@ -303,17 +307,23 @@ class Measurer:
                 sealed_summary = sealed_text(item)
                 tokens = framing.message + count_text(summary_text(item.summary)) + sealed_tokens(sealed_summary or "")
             case _:
-                hidden = "" if item.text or item.data else item.signature or ""
-                tokens = framing.message + count_text(item.text) + sealed_tokens(item.data or "") + int(len(hidden) * framing.signature)
+                if framing.drops_reasoning and isinstance(item, Reasoning):
+                    return _ItemCounts(self.counter, Measured(0))
+                hidden = int(len("" if item.text or item.data else item.signature or "") * framing.signature)
+                tokens = framing.message + count_text(item.text) + sealed_tokens(item.data or "") + hidden
+                return _ItemCounts(self.counter, Measured(tokens, thinking=hidden if framing.sealed_calls else tokens))
         return _ItemCounts(self.counter, Measured(tokens))
 
     def _call_tokens(self, call: FunctionCall, arguments: str) -> int:
         """Return the tokens of a call with these arguments."""
         framing = self._framing
         tokens = framing.call + self.counter.count_text(call.name) + self._argument_tokens(arguments)
-        if framing.sealed_calls and isinstance(signature := call.metadata.get("thought_signature"), str):
-            tokens += signature_tokens(signature, framing.sealed_calls)
-        return tokens
+        return tokens + self._sealed_tokens(call)
+
+    def _sealed_tokens(self, call: FunctionCall) -> int:
+        """Return the tokens of the thinking in the signature of a call."""
+        signature = call.metadata.get("thought_signature") if self._framing.sealed_calls else None
+        return signature_tokens(signature, self._framing.sealed_calls) if isinstance(signature, str) else 0
 
     def _argument_tokens(self, arguments: str) -> int:
         match self._framing.tool_form:
@@ -334,7 +344,7 @@ class Measurer:
             else:
                 tokens = base + self.counter.count_part(_as_sent(parts[0])) + added
             return _ItemCounts(self.counter, Measured(tokens), base=base, fixed_parts=added)
-        counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(part) for part in parts]
+        counts = [self.counter.count_part(_as_sent(part)) + self._file_framing(item, part) for part in parts]
         notes = original_of(item).notes if isinstance(item, FunctionCallOutput) and MARK in item.extra else ()
         images = [(index, part, counts[index]) for index, part in enumerate(parts) if isinstance(part, Image)]
         saved = tuple((index, tokens - self.counter.count_text(image_placeholder(item, index, part))) for index, part, tokens in images)

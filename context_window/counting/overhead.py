@@ -179,6 +179,8 @@ def _provider_texts(framing: Framing, definitions: list[Mapping[str, Any]], text
                 functions.append(function)
             case "declarations" | "escaped" | "strings" as form if (declarations := declarations_of(definition)) is not None:
                 yield from declaration_texts(declarations, form)
+            case "indented":
+                yield json.dumps(definition, ensure_ascii=False, indent=4)
             case _:
                 yield text
     if functions:

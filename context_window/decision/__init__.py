@@ -63,7 +63,8 @@ The output is the oldest thing of the lowest category, so it is cleared: a place
     A unit that has left for a summary comes back if an output for one of its calls comes later.
 9.  If the model binds reasoning to everything before it, each change of a request drops all unpinned reasoning after the changed place.
 10. Some providers leave the reasoning of earlier turns out of the prompt (`drops_thinking`). A user's message, other than CONTEXT, ends
-    the turn if the last response called nothing. From then on the turn's reasoning counts as free, and stays where it is.
+    the turn if the last response called nothing. From then on the turn's reasoning, and the thinking in the signatures of its calls,
+    counts as free, and stays where it is.
 11. Rules for single tools (`tool_rules.py`) change the order in which results are cleared: those of some tools go before all others,
     and some are kept: all of a tool, or the newest that the view shows in full. With `clear_superseded`, results of calls about a file
     go first, too, once a later call has read the file in full, or written it. A result that loaded tools (`tool_reference`) is kept

@@ -25,10 +25,13 @@ class Measured(NamedTuple):
     Attributes:
         tokens: The unchanged item.
         images: Its images: the index of each among the item's parts, and the tokens that a placeholder saves (may be negative).
+        thinking: Those of its tokens that leave the prompt with their turn if the model drops thinking: reasoning, or what a call's
+            signature holds of it.
     """
 
     tokens: int
     images: tuple[tuple[int, int], ...] = ()
+    thinking: int = 0
 
 
 class LinePrice(NamedTuple):

@@ -134,7 +134,7 @@ def shorten_all(view: View, indices: Sequence[int], part: Fraction = Fraction(1)
     smallest = [_smallest_cut(view, at) for at in indices]
     for at, size in zip(indices, fair_parts(portion(part, room_for(view, indices)), smallest, largest), strict=True):
         if view.costs[at] > size:
-            cut = view.log.measures.truncated(view.log.items[at], size + view.saved_by_images(at))
+            cut = view.log.measures.truncated(view.log.items[at], size + view.saved_by_images(at) + view.log.free.get(at, 0))
             if (tokens := view.cut_tokens(at, cut)) < view.costs[at]:
                 view.truncate(at, cut, tokens)
 

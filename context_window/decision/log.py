@@ -48,7 +48,7 @@ class Arrival:
         summarised: Positions that a summary stands for now and did not before.
         replaced_prompts: Positions of instructions that it replaced.
         answered: The call that it answers; -1 if it is no output, or answers none.
-        freed: Positions of reasoning that costs nothing from now on, each with its tokens so far.
+        freed: Positions of items whose thinking costs nothing from now on, each with the tokens of that.
     """
 
     reranked: Sequence[tuple[int, int]] = ()
@@ -99,7 +99,7 @@ class Log:
     turn_start: int = NONE
     terms: TermIndex = field(default_factory=lambda: TermIndex())  # noqa: PLW0108 - benchmarks put another class here
     results: RuledResults = field(default_factory=RuledResults)
-    _thinking: list[int] = field(default_factory=list)  # reasoning of the turn, if it will cost nothing in later ones
+    _thinking: list[tuple[int, int]] = field(default_factory=list)  # thinking of the turn, if it will cost nothing in later ones
     _last_tool_item: int = NONE
 
     def __len__(self) -> int:
@@ -140,7 +140,7 @@ class Log:
             self.calls[position] = call
             self._take_result(arrival.answered, position)
         if self.limits.drops_thinking:
-            arrival.freed = self._end_turn(position)
+            arrival.freed = self._end_turn(position, new.measured.thinking)
         return arrival
 
     def section_tokens(self, index: int, lines: Sequence[int]) -> int:
@@ -195,20 +195,20 @@ class Log:
         assert isinstance(answer, FunctionCallOutput)
         self.results.add(call, made, output, answer, self.limits.tool_rules, clear_superseded=self.limits.clear_superseded)
 
-    def _end_turn(self, position: int) -> list[tuple[int, int]]:
-        """Make the turn's reasoning free if the item ends the turn, and return it with its tokens so far (rule 10)."""
+    def _end_turn(self, position: int, thinking: int) -> list[tuple[int, int]]:
+        """Make the turn's thinking free if the item ends the turn, and return the items that it is of with its tokens (rule 10)."""
         groups, kind = self.groups, self.groups.kind[position]
-        if kind == KIND_REASONING:
-            self._thinking.append(position)
-        elif kind in (KIND_CALL, KIND_OUTPUT):
+        if thinking:
+            self._thinking.append((position, thinking))
+        if kind in (KIND_CALL, KIND_OUTPUT):
             self._last_tool_item = position
         is_prompt = kind == KIND_USER and groups.rank[position] != CONTEXT
         if not (is_prompt and groups.response_starts and self._last_tool_item < groups.response_starts[-1]):
             return []
         self.turn_start = position
-        freed = [(at, self.tokens[at]) for at in self._thinking]
+        freed, self._thinking = self._thinking, []
         for at, tokens in freed:
-            self.free[at], self.tokens[at] = tokens, 0
+            self.free[at] = tokens
+            self.tokens[at] -= tokens
             self.total -= tokens
-        self._thinking.clear()
         return freed

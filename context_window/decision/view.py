@@ -118,7 +118,10 @@ class View:
                 self.replaced += 1
                 self.replaced_tokens += log.tokens[at]
         for at, tokens in arrival.freed:
-            if self.shown[at]:
+            edit = self.edits.get(at)
+            if edit is not None and edit.lines is None:
+                self.edits[at] = edit._replace(tokens=edit.tokens - tokens)
+            if self.shown[at] and (edit is None or edit.lines is None):
                 self._pay(at, -tokens)
             elif log.summarised[at]:
                 self.replaced_tokens -= tokens
@@ -391,14 +394,15 @@ class View:
     def cleared_tokens(self, index: int) -> int:
         """Return the tokens that the output or call would have if it were cleared now."""
         cut = self.edit(index).cut if self.log.groups.kind[index] == KIND_CALL else None
-        return self.log.measures.cleared_tokens(self.log.items[index], cut)
+        return self.log.measures.cleared_tokens(self.log.items[index], cut) - self.log.free.get(index, 0)
 
     def cut_tokens(self, index: int, cut: Cut) -> int:
         """Return the tokens that the item would have if it were truncated so. A cleared output has no text to take from."""
         if not self.edit(index).is_cleared:
-            return cut.tokens - self.saved_by_images(index)
+            return cut.tokens - self.saved_by_images(index) - self.log.free.get(index, 0)
         is_call = self.log.groups.kind[index] == KIND_CALL
-        return self.log.measures.cleared_tokens(self.log.items[index], cut) if is_call else self.costs[index]
+        cleared = self.log.measures.cleared_tokens(self.log.items[index], cut) - self.log.free.get(index, 0)
+        return cleared if is_call else self.costs[index]
 
     def request_index(self, index: int) -> int:
         """Return the position at which a request shows a change of this item."""

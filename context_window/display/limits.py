@@ -9,6 +9,7 @@ from session.plan_limits import LimitPeriod, PlanLimits
 from session.transcripts.reported_requests import Request
 
 from ..spend.limits import most_used_by
+from ..spend.names import last_part
 
 OLD = 900
 """Seconds after which the time of a figure is said."""
@@ -46,9 +47,8 @@ def _prospect(plan: PlanLimits, period: LimitPeriod, requests: Sequence[Request]
     text = f"{said}, resets {reset}" if full is None else f"{said}, full {_clock(full, now, zone)}, resets {reset}"
     for use in most_used_by(plan, period, requests):
         if use.part >= (PROJECT_WORTH_NAMING if use.begun is None else SESSION_WORTH_NAMING):
-            folder = use.project.replace("\\", "/").rstrip("/").rpartition("/")[2] or use.project
             day = "" if use.begun is None else f", session of {_day(use.begun, now, zone)}"
-            return f"{text}; {use.part:.0%} in {folder}{day}"
+            return f"{text}; {use.part:.0%} in {last_part(use.project)}{day}"
     return text
 
 

@@ -85,6 +85,15 @@ def fit(text: str, width: int, glyphs: Glyphs, *, keeps_end: bool = False) -> st
     return cut[:width] if width > 0 else ""
 
 
+def fit_ends(text: str, width: int, glyphs: Glyphs) -> str:
+    """Return the text, truncated in its middle with an ellipsis if it is too long, as suits a way from a whole to its part."""
+    if width_of(glyphs.safe(text)) <= width or width < MINIMUM_TEXT:
+        return fit(text, width, glyphs)
+    beginning = fit(text, width // 3, glyphs)
+    room = width - width_of(beginning) + len(glyphs.ellipsis)
+    return beginning + fit(text, room, glyphs, keeps_end=True).removeprefix(glyphs.ellipsis)
+
+
 def flow(segments: Iterable[Span], width: int, glyphs: Glyphs) -> list[Line]:
     """Return the segments in lines, separated by dots. Lines break between segments, or between the words of a long segment."""
     lines: list[Line] = []

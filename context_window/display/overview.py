@@ -6,14 +6,16 @@ from collections.abc import Sequence
 from decimal import Decimal
 
 from ..spend.overview import Overview
-from ..spend.tables import SpendRow
+from ..spend.tables import SpendRow, leading
 from .glyphs import STRONG, Glyphs
-from .lines import Column, Line, Span, fit, paragraphs, table
+from .lines import Column, Line, Span, fit, paragraphs, table, wrapped
 from .spend import money
 
 WIDEST = 120
-SHOWN = 3
-"""Rows of each property, and causes, if there are no limits."""
+HEIGHT = 24
+"""Lines of the screen."""
+MOST, CAUSES = 3, 3
+"""Rows of each property if there is room, besides one for the others; and causes."""
 LIMITS_SHOWN = 4
 HINT = "context-window spend has all rows, spend --by cause says why; gateway -- claude {saves}."
 UNKNOWN_LIMITS = " setup claude-code shows your plan's limits here."
@@ -36,29 +38,33 @@ def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequenc
     if limits:
         lines.append([Span(fit("limits of plans", width, glyphs), STRONG)])
         lines += [[Span(fit(glyphs.safe(text), width, glyphs))] for text in limits[:LIMITS_SHOWN]]
-    shown = max(1, SHOWN - (len(limits) + 1) // 2)
-    for name, rows in overview.groups.items():
-        if len(rows) > (name == "tool"):
-            lines += _rows(f"{overview.scope} by {name}", rows[:shown], width, glyphs, keeps_end=name == "project")
-    head = f"what was dear, {overview.scope}{'' if overview.is_explained else ', by the sizes of prompts'}"
-    if overview.causes:
-        lines.append(
-            [
-                Span(
-                    fit(head, width, glyphs),
-                    STRONG,
-                )
-            ]
-        )
-        for row in overview.causes[:shown]:
-            cost = row.cost.quantize(Decimal("0.01"))
-            text = f"${cost:,} for {'' if overview.is_explained else f'{row.count:,} '}{row.name}: {row.advice}"
-            lines.append([Span(fit(text, width, glyphs))])
     saved = overview.saved.quantize(WORTH_SAYING)
     hint = HINT.format(saves=f"would have saved some ${saved:,}, {overview.scope}" if saved >= WORTH_SAYING else "saves while you work")
     if not limits and any(row.name == "claude_code" for row in overview.groups.get("tool", ())):
         hint += UNKNOWN_LIMITS
-    return [*lines, *paragraphs([*footnotes, hint], width, glyphs)]
+    notes = paragraphs([*footnotes, hint], width, glyphs)
+    groups = {name: rows for name, rows in overview.groups.items() if len(rows) > (name == "tool")}
+    room = HEIGHT - len(lines) - len(notes)
+    most = min(max(MOST - 1, (room - 1 - CAUSES) // max(1, len(groups)) - 1), MOST + 1)
+    for name, rows in groups.items():
+        some = rows if len(rows) <= most else leading(rows, most - 1)
+        lines += _rows(f"{overview.scope} by {name}", some, width, glyphs, keeps_end=name == "project")
+    return [*lines, *_causes(overview, HEIGHT - len(lines) - len(notes), width, glyphs), *notes]
+
+
+def _causes(overview: Overview, room: int, width: int, glyphs: Glyphs) -> list[Line]:
+    """Return the head and the dearest causes, in whole sentences: as many as there is room for, but at least one."""
+    head = f"what was dear, {overview.scope}{'' if overview.is_explained else ', by the sizes of prompts'}"
+    lines: list[Line] = []
+    for row in overview.causes[:CAUSES]:
+        count = "" if overview.is_explained else f"{row.count:,} "
+        sentence = wrapped(f"${row.cost.quantize(WORTH_SAYING):,} for {count}{row.name}: {row.advice}", width, glyphs)
+        if not lines:
+            lines.append([Span(fit(head, width, glyphs), STRONG)])
+        elif len(lines) + len(sentence) > room:
+            break
+        lines += ([Span(line)] for line in sentence)
+    return lines
 
 
 def _rows(head: str, rows: Sequence[SpendRow], width: int, glyphs: Glyphs, *, keeps_end: bool = False) -> list[Line]:

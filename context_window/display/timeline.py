@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal
 from itertools import accumulate, groupby, pairwise
 
 from ..timeline.points import MarkerKind, Point, Timeline
 from .glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, flow, paragraphs, table, width_of
+from .spend import CENT
 from .usage import heading
 
 WIDEST = 120
@@ -63,11 +64,29 @@ def _headline(timeline: Timeline) -> Iterator[Span]:
         yield Span(f"{cents(spent.known_cost)}{'+' if spent.unpriced else ''} US dollars")
 
 
-def cents(cost: Decimal | None) -> str:
-    """Return a price in US dollars with two digits, four below a cent, or a word if it is unknown."""
+def digits_of(costs: Iterable[Decimal | None]) -> int:
+    """Return the digits behind the point of all prices in a column: four if all are below a dollar and some below a cent, else two."""
+    sizes = [abs(cost) for cost in costs if cost]
+    return 4 if sizes and min(sizes) < CENT and max(sizes) < 1 else 2
+
+
+def cents(cost: Decimal | None, digits: int | None = None) -> str:
+    """Return a price in US dollars, or a word if it is unknown.
+
+    Args:
+        cost: The price.
+        digits: Digits behind the point, as `digits_of` returns them. Default: two, four below a cent.
+    """
     if cost is None:
         return "unknown"
-    return f"{cost:,.4f}" if cost and abs(cost) < Decimal("0.01") else f"{cost:,.2f}"
+    digits = digits_of([cost]) if digits is None else digits
+    return "<0.01" if digits == 2 and 0 < cost < CENT else f"{cost:,.{digits}f}"
+
+
+def cents_of(costs: Iterable[Decimal | None]) -> list[str]:
+    """Return the prices of a column, with as many digits each."""
+    costs = list(costs)
+    return [cents(cost, digits_of(costs)) for cost in costs]
 
 
 # The chart
@@ -182,7 +201,9 @@ def _marker_table(timeline: Timeline, width: int, glyphs: Glyphs) -> list[Line]:
         Column("Markers", [Span(_name(point)) for point, _ in listed], is_left=True),
         Column("", [Span(marker.kind.value, BAD) for _, marker in listed], is_left=True, is_elastic=True, is_last_resort=True, priority=3),
         Column("tokens", [Span(f"{marker.tokens:,}") for _, marker in listed]),
-        Column("US dollars", [Span("" if marker.cost is None else cents(marker.cost)) for _, marker in listed], priority=1),
+        Column(
+            "US dollars", [Span("" if cost == "unknown" else cost) for cost in cents_of(marker.cost for _, marker in listed)], priority=1
+        ),
         Column("cause", [Span(glyphs.safe(marker.cause)) for _, marker in listed], is_left=True, is_elastic=True, priority=2),
     ]
     omitted = len(markers) - len(listed)

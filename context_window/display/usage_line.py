@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from decimal import Decimal
 
 from session.items import MessageCategory
@@ -17,19 +18,17 @@ def money(dollars: Decimal) -> str:
     return f"${dollars:,.4f}" if dollars < 1 else f"${dollars:,.2f}"
 
 
-def usage_line(tokens: dict[str, int], turn: Decimal | None, session: Decimal | None) -> Draw:
+def usage_line(tokens: dict[str, int], costs: Sequence[str]) -> Draw:
     """Return the budget as a bar and in tokens, and what the turn and the session cost. At 80 columns that is one line.
 
     Args:
         tokens: Tokens of the next request, in the form of `get_token_usage`.
-        turn: Cost of the turn in US dollars; None if unknown.
-        session: Cost of the session in US dollars; None if unknown.
+        costs: What the turn and the session cost, in words.
     """
     amounts = {name: tokens[name] for name in (*(category.value for category in MessageCategory), OVERHEAD)}
     amounts[FREE] = max(0, tokens["available"])
     used = round(100 * tokens["total"] / tokens["budget"])
     figures = [f"{tokens['total']:,} of {tokens['budget']:,} tokens", f"{used}%" if used else "<1%"]
-    costs = ["price unknown"] if turn is None or session is None else [f"turn {money(turn)}", f"session {money(session)}"]
 
     def draw(width: int, glyphs: Glyphs) -> list[Line]:
         columns = min(20, width // 8)

@@ -8,7 +8,7 @@ from decimal import Decimal
 from ..timeline.why import Why
 from .glyphs import QUIET, STRONG, STYLES, Glyphs
 from .lines import Column, Line, Span, paragraphs, table
-from .timeline import WIDEST, cents
+from .timeline import WIDEST, cents, cents_of
 from .usage import heading
 
 ROWS = 8
@@ -44,7 +44,7 @@ def _parts(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
             is_elastic=True,
             is_last_resort=True,
         ),
-        Column("US dollars", [Span(cents(cost), style) for (_, cost), style in zip(parts, styles, strict=True)]),
+        Column("US dollars", list(map(Span, cents_of(cost for _, cost in parts), styles))),
         Column("", [Span(_share(cost, total), QUIET) for _, cost in parts], priority=2),
     ]
     return table(columns, width, glyphs)
@@ -54,7 +54,7 @@ def _tools(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
     tools = why.tools[:ROWS]
     columns = [
         Column("Tools", [Span(glyphs.safe(tool.name)) for tool in tools], is_left=True, is_elastic=True),
-        Column("US dollars", [Span(cents(tool.cost)) for tool in tools]),
+        Column("US dollars", list(map(Span, cents_of(tool.cost for tool in tools)))),
         Column("", [Span(_share(tool.cost, why.timeline.spent.cost), QUIET) for tool in tools], priority=2),
         Column("tokens", [Span(f"{tool.tokens:,}") for tool in tools], priority=3),
         Column("calls", [Span(f"{tool.calls:,}") for tool in tools], priority=1),
@@ -66,7 +66,7 @@ def _items(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
     items = why.items[:ROWS]
     columns = [
         Column("Items", [Span(glyphs.safe(item.what), STYLES[item.category]) for item in items], is_left=True, is_elastic=True),
-        Column("US dollars", [Span(cents(item.cost)) for item in items]),
+        Column("US dollars", list(map(Span, cents_of(item.cost for item in items)))),
         Column("tokens", [Span(f"{item.tokens:,}") for item in items], priority=3),
         Column("requests", [Span(f"{item.requests:,}") for item in items], priority=2),
         Column("id", [Span(glyphs.safe(item.item_id), QUIET) for item in items], is_left=True, is_elastic=True, priority=1),
@@ -78,7 +78,7 @@ def _breaks(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
     breaks = sorted(why.breaks.items(), key=lambda row: (-row[1][2], row[0]))
     columns = [
         Column("Cache breaks", [Span(glyphs.safe(cause)) for cause, _ in breaks], is_left=True, is_elastic=True),
-        Column("US dollars", [Span(cents(cost)) for _, (_, _, cost) in breaks]),
+        Column("US dollars", list(map(Span, cents_of(cost for _, (_, _, cost) in breaks)))),
         Column("tokens", [Span(f"{tokens:,}") for _, (_, tokens, _) in breaks], priority=2),
         Column("breaks", [Span(f"{count:,}") for _, (count, _, _) in breaks], priority=1),
     ]
@@ -89,7 +89,7 @@ def _rereads(why: Why, width: int, glyphs: Glyphs) -> list[Line]:
     files = why.rereads[:ROWS]
     columns = [
         Column("Files read again", [Span(glyphs.safe(file.path)) for file in files], is_left=True, is_elastic=True, keeps_end=True),
-        Column("US dollars", [Span(cents(Decimal(file.cost))) for file in files]),
+        Column("US dollars", list(map(Span, cents_of(Decimal(file.cost) for file in files)))),
         Column("tokens", [Span(f"{file.tokens:,}") for file in files], priority=3),
         Column("reads", [Span(f"{file.reads:,}") for file in files], priority=2),
         Column("of the same part", [Span(f"{file.same:,}") for file in files], priority=1),

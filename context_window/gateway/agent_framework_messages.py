@@ -28,6 +28,8 @@ class AgentFrameworkAdapter(BlockAdapter):
     """Messages of the Agent Framework. Calls of tools that run at the provider count as text: they stay with what the model says."""
 
     field = "contents"
+    id_field = "call_id"
+    roles = ("system", "user", "assistant", "tool")
 
     def __init__(self) -> None:
         super().__init__(self.user_message(PREAMBLE))

@@ -38,6 +38,9 @@ class AnthropicAdapter(BlockAdapter):
     """Messages of Anthropic's API. Blocks of tools that run at the provider count as text: they stay together with what the model says."""
 
     field = "content"
+    id_field = "tool_use_id"
+    are_ids_unique = True
+    roles = ("user", "assistant", "system")
 
     def __init__(self) -> None:
         super().__init__({"role": "user", "content": PREAMBLE})

@@ -31,11 +31,12 @@ from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from .body_json import object_of
 from .cost_limit import CostLimit
+from .decoding import unpacked
 from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
 from .history import History
 from .ledger import GatewayLedger
-from .outgoing import name_and_path, outgoing_request, path_problem
+from .outgoing import head_problem, name_and_path, outgoing_request, without_header
 from .plan_notes import PlanNotes
 from .recalling import RecallingAnswer, Recalls
 from .recording import Recorder, add_sent, is_recorded, recorded_response
@@ -67,6 +68,11 @@ TOO_SMALL = (
     "a conversation goes out as it is: {error} The user's words are never shortened. The smallest sensible budget for it is {smallest:,} "
     "tokens (--max-tokens)."
 )
+PACKED = (
+    "the gateway is told to check requests, and cannot unpack this one: it reads gzip, deflate and zstd, undamaged and once, up to "
+    "{most:,} bytes. Let the client send it uncompressed"
+)
+ENCODING = "content-encoding"
 _LOGGER = logging.getLogger(__name__)
 UNKNOWN_ADDRESS = "addresses here begin with the provider's name: {names}. Set the client's base URL to http://HOST:PORT/NAME"
 
@@ -235,7 +241,7 @@ class _Gateway:
             return _refused(upstream, 403, problem)
         if upstream is None:
             return _refused(None, 404, UNKNOWN_ADDRESS.format(names=", ".join(self._upstreams)))
-        if (problem := path_problem(raw_path)) is not None:
+        if (problem := head_problem(request, raw_path)) is not None:
             return _refused(upstream, 400, problem)
         try:
             body = await self._body(request)
@@ -245,6 +251,12 @@ class _Gateway:
             return _refused(upstream, 408, f"nothing more of the request came for {BODY_SECONDS} seconds, or next to nothing")
         if body is None:
             return _refused(upstream, 413, f"the request has more than {self._largest_body:,} bytes, which is the gateway's limit")
+        if request.method == "POST" and (encoding := ", ".join(request.headers.getlist(ENCODING))):
+            plain = await in_thread(partial(unpacked, body, encoding, self._largest_body))
+            if plain is not None:
+                body, request = plain, without_header(request, ENCODING)
+            elif self._strict or self._ledger.secrets is not None or self.max_cost is not None:
+                return _refused(upstream, 415, PACKED.format(most=self._largest_body))
         return recorded_response(request, await self._answer(request, upstream, raw_path, body))
 
     async def _body(self, request: Request) -> bytes | None:
@@ -271,7 +283,7 @@ class _Gateway:
         send = partial(self._send, request, upstream, raw_path)
         over = None if self.max_cost is None else self.max_cost.problem(self._ledger.savings.cost)
         try:
-            fields = object_of(body) if request.method == "POST" and "content-encoding" not in request.headers else None
+            fields = object_of(body) if request.method == "POST" and ENCODING not in request.headers else None
             if self._ledger.secrets is not None and fields is not None:
                 await in_thread(partial(self._ledger.secrets.look, fields))
             managed = None if fields is None else self._managed(request, upstream, unquote(raw_path), body, fields)

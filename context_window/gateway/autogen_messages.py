@@ -28,6 +28,7 @@ class AutoGenAdapter(BlockAdapter):
     """Messages of AutoGen. An answer is a text or calls; a text beside calls is its thought."""
 
     field = "content"
+    id_field = "call_id"
 
     def __init__(self) -> None:
         super().__init__(self.user_message(PREAMBLE))

@@ -29,6 +29,8 @@ class ConverseAdapter(BlockAdapter):
     """Messages of Converse. Bytes are base64 or, as in boto3, bytes. A cache point belongs to the block before it."""
 
     field = "content"
+    id_field = "toolUseId"
+    roles = ("user", "assistant")
 
     def __init__(self) -> None:
         super().__init__(self.user_message(PREAMBLE))

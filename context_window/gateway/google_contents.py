@@ -28,6 +28,7 @@ class GoogleAdapter(BlockAdapter):
     """Contents of Google's API."""
 
     field = "parts"
+    roles = ("user", "model", "function", None)
 
     def __init__(self) -> None:
         super().__init__({"role": "user", "parts": [{"text": PREAMBLE}]})

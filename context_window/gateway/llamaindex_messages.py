@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part, Text
 from session.providers.additions import PREAMBLE
+from session.providers.mended_items import CARRIED
 from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import object_at, objects_at, text_at
 
@@ -31,6 +32,8 @@ class LlamaIndexAdapter(BlockAdapter):
     """Messages of LlamaIndex. A call is a block, or stands among the additional arguments as the provider wrote it, or both."""
 
     field = "blocks"
+    id_field = "additional_kwargs.tool_call_id"
+    roles = ("system", "developer", "user", "assistant", "function", "tool", "chatbot", "model")
 
     def __init__(self) -> None:
         super().__init__(self.user_message(PREAMBLE))
@@ -68,7 +71,10 @@ class LlamaIndexAdapter(BlockAdapter):
                 return FunctionCallOutput(text_at(more, "name"), parts, text_at(more, "tool_call_id"), id=next(ids), created_at=0.0)
             case "thinking":
                 return Reasoning("\n".join(text_at(block, "content") for block in blocks), id=next(ids), created_at=0.0)
-        return Message(ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks], id=next(ids), created_at=0.0)
+        # LlamaIndex itself leaves out an empty text beside calls.
+        extra = {CARRIED: True} if len(blocks) < len(self.blocks(message)) else {}
+        role, parts = ROLES.get(text_at(message, "role"), "user"), [_part(block) for block in blocks]
+        return Message(role, parts, extra=extra, id=next(ids), created_at=0.0)
 
     def changed(self, blocks: list[Any], item: Item, form: Item) -> list[Any]:
         """Return the blocks of an item as the view shows it."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.providers.additions import PREAMBLE
+from session.providers.mended_items import CARRIED
 from session.transcripts.values import text_at
 
 from ..integrations.content_parts import blocks_of, part_for, visible_content
@@ -16,6 +17,8 @@ from .chat_recall import ChatJoinedAnswer
 from .wire_format import ROLES, Json, RequestConversation, WireFormat, objects, tokens_in, tools_and_options
 
 PATH = "/v1/chat/completions"
+_INSTEAD_OF_CONTENT = ("refusal", "audio", "function_call")
+"""Fields of an answer that may have no content."""
 
 
 def openai_error(status: int, message: str) -> Json:
@@ -26,6 +29,9 @@ def openai_error(status: int, message: str) -> Json:
 
 class ChatAdapter(MessageAdapter[Json]):
     """Messages of Chat Completions. A response becomes its text and its calls."""
+
+    id_field = "tool_call_id"
+    roles = ("system", "developer", "user", "assistant", "tool", "function")
 
     def __init__(self) -> None:
         super().__init__({"role": "user", "content": PREAMBLE})
@@ -43,7 +49,8 @@ class ChatAdapter(MessageAdapter[Json]):
         calls: list[Item] = [_call(call, ids) for call in _calls(message)]
         if calls and not any(getattr(part, "text", "x") for part in parts):
             return calls
-        return [Message(ROLES.get(text_at(message, "role"), "user"), parts, id=next(ids), created_at=0.0), *calls]
+        extra = {CARRIED: True} if any(map(message.get, _INSTEAD_OF_CONTENT)) else {}
+        return [Message(ROLES.get(text_at(message, "role"), "user"), parts, extra=extra, id=next(ids), created_at=0.0), *calls]
 
     def partial_copy(self, message: Json, items: Sequence[Item], visible: Sequence[Item | None]) -> Json | None:
         """Return a copy that shows the visible items, or None if nothing is left."""

@@ -12,6 +12,9 @@ from .relay import request_headers
 PATIENCE = httpx.Timeout(None, connect=30)
 """Only connecting has a limit: clients have their own patience."""
 
+MOST_HEADERS = 200
+"""Headers that a request may have. The HTTP client's work grows with their square."""
+
 
 def name_and_path(request: Request) -> tuple[str, str]:
     """Return the name that a request's address begins with, and the rest of its path as the client wrote it, `%2F` and all.
@@ -23,20 +26,34 @@ def name_and_path(request: Request) -> tuple[str, str]:
     return unquote(name), (slash + path).rstrip("/")
 
 
-def path_problem(path: str) -> str | None:
-    """Return why a path may not go upstream: there it might mean another one than it was taken for here. None if it may.
+def head_problem(request: Request, path: str) -> str | None:
+    """Return why a request may not go upstream: there it might mean another one than it was taken for here. None if it may.
 
     Args:
-        path: The path as the client wrote it, without a slash at its end.
+        request: The request.
+        path: Its path there, as the client wrote it, without a slash at its end.
     """
     segments = unquote(path).split("/")[1:]
     if any(segment in ("", ".", "..") for segment in segments):
         return "the path has empty segments, or leads upwards"
-    if "#" in path:
-        return "the path has a fragment, which would not be sent"
+    if "#" in path or b"#" in request.scope["query_string"]:
+        return "the address has a fragment, which would not be sent"
     if any(character == "\\" or ord(character) < 32 for character in unquote(path)):
         return "the path has a backslash or a control character"
-    return None
+    if "transfer-encoding" in request.headers and "content-length" in request.headers:
+        return "the request states its length in two ways"
+    return f"the request has more than {MOST_HEADERS} headers" if len(request.headers) > MOST_HEADERS else None
+
+
+def without_header(request: Request, name: str) -> Request:
+    """Return a request as if its client had not sent a header. Its state is the same.
+
+    Args:
+        request: The request.
+        name: The header's name, in lower case.
+    """
+    headers = [pair for pair in request.scope["headers"] if pair[0] != name.encode()]
+    return Request({**request.scope, "headers": headers}, request.receive)
 
 
 def outgoing_request(request: Request, url: str, path: str, content: bytes, *, is_read: bool) -> httpx.Request:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 import httpx
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
@@ -134,7 +135,11 @@ class OpenAnswer:
             yield piece
 
     async def _read(self, piece: bytes) -> None:
-        """Let the reader see bytes. A few that are packed can be megabytes, which are read in a thread."""
+        """Let the reader see bytes, and others work: thousands of pieces may have come at once.
+
+        A few bytes that are packed can be megabytes, which are read in a thread.
+        """
+        await anyio.lowlevel.checkpoint()
         if self._reader is not None and self.is_encoded:
             await in_thread(partial(self._reader.read, piece))
         elif self._reader is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import socket
 import subprocess
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -21,6 +22,10 @@ from .connections import MOST_CONNECTIONS, BoundedConnection
 
 BACKLOG = 2_048
 """Connections that wait to be accepted."""
+UNREAD = 128 * 1024
+"""Bytes of an answer that the system keeps for a client that does not read. Left alone it takes megabytes, while others wait."""
+GRACE_SECONDS = 1
+"""Seconds that answers have at the end."""
 
 
 class GatewayError(ContextWindowError):
@@ -45,6 +50,7 @@ def bound_socket(host: str, port: int) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, UNREAD)  # each connection has its listener's
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except OSError:
@@ -61,6 +67,7 @@ def address_of(listener: socket.socket) -> str:
 
 def serve(app: Starlette, listener: socket.socket) -> None:
     """Serve until the process is interrupted."""
+    _allow_files(3 * MOST_CONNECTIONS)
     _server(app).run(sockets=[listener])
 
 
@@ -111,10 +118,33 @@ def _default_interrupt() -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
+def _allow_files(count: int) -> None:
+    """Let the process have more files open than a shell allows: 256 or 1,024, of which each client that is answered needs two."""
+    with suppress(ImportError, OSError, ValueError):
+        import resource  # not on Windows, where sockets are no files
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < count:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (count if hard == resource.RLIM_INFINITY else min(count, hard), hard))
+
+
+class _Server(uvicorn.Server):
+    """Ends answers at the end as if their clients had left. uvicorn would cancel them, with a traceback for each."""
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """End."""
+        asyncio.get_running_loop().call_later(GRACE_SECONDS, self._abort)
+        await super().shutdown(sockets)
+
+    def _abort(self) -> None:
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+
+
 def _server(app: Starlette) -> uvicorn.Server:
     # No log: it would name addresses, and warn of every odd request in the terminal that an assistant has.
-    # No headers of its own: the upstream's are relayed. Open streams end with the clients that read them.
-    return uvicorn.Server(
+    # No headers of its own: the upstream's are relayed.
+    return _Server(
         uvicorn.Config(
             app,
             http=BoundedConnection,
@@ -126,6 +156,6 @@ def _server(app: Starlette) -> uvicorn.Server:
             server_header=False,
             date_header=False,
             lifespan="on",
-            timeout_graceful_shutdown=1,
+            timeout_graceful_shutdown=3 * GRACE_SECONDS,
         )
     )

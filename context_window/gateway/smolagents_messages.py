@@ -34,6 +34,7 @@ class SmolagentsAdapter(MessageAdapter[Json]):
     """Messages of smolagents. A step is what the model says, the text of its calls, and the text of all their results."""
 
     is_message_whole_response = False
+    roles = ("user", "assistant", "system", CALL, RESPONSE)
 
     def __init__(self) -> None:
         super().__init__(self.user_message(PREAMBLE))

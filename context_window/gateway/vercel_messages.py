@@ -27,6 +27,8 @@ class VercelAdapter(BlockAdapter):
     """Messages of the AI SDK. Calls that the provider runs, and their results, count as text: they stay with what the model says."""
 
     field = "content"
+    id_field = "toolCallId"
+    roles = ("system", "user", "assistant", "tool")
 
     def __init__(self) -> None:
         super().__init__(self.user_message(PREAMBLE))

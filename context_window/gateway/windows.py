@@ -11,6 +11,7 @@ from operator import is_
 from threading import Lock
 from typing import Any
 
+from ..decision.plan import Plan
 from ..integrations.conversation_tracker import ConversationTracker
 from ..integrations.past_refusals import RefusalMemory
 from ..manager import ContextWindowManager
@@ -39,7 +40,9 @@ UNFIT: tuple[type[Exception], ...] = (Exception,)
 class Windows:
     """Fits conversations to a window. Thread-safe."""
 
-    def __init__(self, window: ContextWindow, refusals: RefusalMemory | None = None, *, are_frozen: bool = False) -> None:
+    def __init__(
+        self, window: ContextWindow, refusals: RefusalMemory | None = None, *, are_frozen: bool = False, mends_whole: bool = False
+    ) -> None:
         """
         Args:
             window: The limits and the policy of every conversation. Without a strategy, they are trimmed with `Extract()`. Without a
@@ -47,6 +50,7 @@ class Windows:
                 alone: what does not fit without them cannot be fitted.
             refusals: Refused prompts that several workers share. Default: those that this object has seen.
             are_frozen: True if nobody changes a message or a tool after it was passed.
+            mends_whole: True to mend what fits too, and to refuse results that answer no call, as `ConversationTracker` does.
         """
         largest_output = 1 if window.largest_output is None else window.largest_output
         self._window = replace(
@@ -59,6 +63,7 @@ class Windows:
         )
         self._refusals = refusals or OwnRefusals()
         self._are_frozen = are_frozen
+        self._mends_whole = mends_whole
         self._lock = Lock()
         self._trackers: OrderedDict[bytes, ConversationTracker[Json]] = OrderedDict()
 
@@ -123,6 +128,15 @@ class Windows:
         result = tracker.recalled(without_marks(conversation.messages), arguments, system=conversation.system)
         return result.text, result.is_error
 
+    def plan(self, wire: MessageFormat, conversation: RequestConversation) -> tuple[Plan, dict[str, int]]:
+        """Return what the view of a conversation leaves out, and by the id of an item the index of its message.
+
+        Args:
+            wire: The conversation's wire format.
+            conversation: The conversation.
+        """
+        return self._tracker_for(wire, conversation).plan(without_marks(conversation.messages), system=conversation.system)
+
     def room(self, wire: MessageFormat, conversation: RequestConversation) -> int:
         """Return the characters that the results of recalls may have in one answer: about an eighth of the budget, or a set amount."""
         return min(self._tracker_for(wire, conversation).budget // 2, LARGEST_ROOM)
@@ -146,7 +160,9 @@ class Windows:
                     wire.adapter,
                     names_ids=conversation.recall_tool is not None,
                     are_frozen=self._are_frozen,
-                    mends_whole=False,
+                    continues_views=False,
+                    mends_whole=self._mends_whole,
+                    refuses_lost=self._mends_whole,
                     refusals=RefusalsOfKind(self._refusals, key + repr(self._window).encode()),
                 )
             self._trackers.move_to_end(key)

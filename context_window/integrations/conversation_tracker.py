@@ -12,12 +12,14 @@ from functools import partial, reduce
 from typing import Any, Generic, TypeVar
 
 from session.errors import FormatError
-from session.items import Item, Message, copy_with
+from session.items import FunctionCallOutput, Item, Message, copy_with
+from session.providers.mended_items import mended_items
 from session.session import Session
 from session.summarizers import Summarizer
 from session.units import is_answer
 
-from ..errors import ArgumentError, RecallError
+from ..decision.plan import Plan
+from ..errors import ArgumentError, RecallError, warn
 from ..loop.background_loop import run_blocking
 from ..manager import ContextWindowManager
 from ..model_errors import PromptTooLongError
@@ -33,8 +35,8 @@ from .message_hashes import EMPTY_HASH, MessageHashes, extend_hash, hash_message
 from .past_refusals import PastRefusal, RefusalMemory, continues, count_now, pause_now, refusal_now, refusals_of, start_of
 from .pauses import PAUSE, Pauses
 from .remembered import RememberedConversations
-from .tracked_conversation import TrackedConversation, item_ids
-from .view_messages import view_messages
+from .tracked_conversation import ConversationCalls, TrackedConversation, item_ids
+from .view_messages import mends_of, view_messages
 
 M = TypeVar("M")
 
@@ -58,7 +60,9 @@ class ConversationTracker(Generic[M]):
         remembered: int = REMEMBERED,
         names_ids: bool = True,
         are_frozen: bool = False,
+        continues_views: bool = True,
         mends_whole: bool = True,
+        refuses_lost: bool = False,
         refusals: RefusalMemory | None = None,
     ) -> None:
         """
@@ -68,7 +72,11 @@ class ConversationTracker(Generic[M]):
             remembered: Conversations to remember.
             names_ids: True if placeholders name ids to recall by. False if the model has no tool for that.
             are_frozen: True if nobody changes a message after it was passed, and returned messages are not passed again.
-            mends_whole: False if a conversation that fits goes out as it is, with blank messages and calls without a result.
+            continues_views: False if a list that was returned is a conversation of its own, when it is passed: views then depend on the
+                list alone. True where a framework may store it and go on with it.
+            mends_whole: False if a conversation goes out as it is where it fits, whatever a provider would refuse in it. True to leave out
+                blank messages and results that answer no call, and give calls without a result an error. Each is warned of.
+            refuses_lost: True if a result that answers no call is an error.
             refusals: Refused prompts that several processes share, so that they return the same views.
 
         Raises:
@@ -80,7 +88,9 @@ class ConversationTracker(Generic[M]):
         self._adapter = adapter
         self._names_ids = names_ids
         self._are_frozen = are_frozen
+        self._continues_views = continues_views and not are_frozen
         self._mends_whole = mends_whole
+        self._refuses_lost = refuses_lost
         self._refusals = refusals
         self._remembered = RememberedConversations[M](check_amount("remembered", remembered, least=1))
         self._pauses = Pauses()
@@ -197,6 +207,20 @@ class ConversationTracker(Generic[M]):
         finally:
             self._remembered.put(tracked)
 
+    def plan(self, messages: Sequence[M], *, system: str = "") -> tuple[Plan, dict[str, int]]:
+        """Return what the view of a conversation leaves out, and by the id of an item the index of its message.
+
+        Args:
+            messages: The whole conversation.
+            system: The system prompt, if it is sent outside the messages.
+        """
+        tracked = self._check_out(messages, system, ())
+        try:
+            places = {item.id: index for index, items in enumerate(tracked.items) for item in items}
+            return self._manager.plan_session(tracked.session), places
+        finally:
+            self._remembered.put(tracked)
+
     @property
     def budget(self) -> int:
         """Tokens that a request may cost."""
@@ -290,12 +314,14 @@ class ConversationTracker(Generic[M]):
         """Append some of the messages. Appends nothing if one of them cannot be read."""
         messages_hash, calls = tracked.messages_hash, tracked.calls.copy()
         new_items: list[list[Item]] = []
-        for message, digest in zip(received.messages[start:end], received.digests[start:end], strict=True):
-            messages_hash = extend_hash(messages_hash, digest)
-            read = map(calls.complete, self._adapter.items(message, item_ids(messages_hash)))
-            new_items.append([copy_with(item, created_at=tracked.now) for item in read] if tracked.now else list(read))
-            if not new_items[-1]:
+        for index in range(start, end):
+            message = received.messages[index]
+            messages_hash = extend_hash(messages_hash, received.digests[index])
+            items = self._adapter.items(message, item_ids(messages_hash))
+            if not items:
                 raise FormatError("messages", f"a {type(message).__name__} became no item")
+            read = self._completed(items, calls, f"messages[{index}]")
+            new_items.append([copy_with(item, created_at=tracked.now) for item in read] if tracked.now else read)
         tracked.keys = set()  # if an interrupt leaves the log half appended, nobody continues it, but recall still works
         for items in new_items:
             self._append(tracked.session, items)
@@ -306,6 +332,30 @@ class ConversationTracker(Generic[M]):
         tracked.messages_hash, tracked.calls = messages_hash, calls
         tracked.received = received
         tracked.keys = {(tracked.system_hash, received.hashes[end]), (tracked.system_hash, messages_hash)}
+
+    def _completed(self, items: list[Item], calls: ConversationCalls, where: str) -> list[Item]:
+        """Return the items of the next message with ids of their calls.
+
+        Raises:
+            FormatError: A result answers no call that waits for one, and `refuses_lost`.
+        """
+        if not self._mends_whole:
+            return list(map(calls.complete, items))
+        if self._adapter.is_message_whole_response and not any(isinstance(item, FunctionCallOutput) for item in items):
+            calls.unanswered.clear()  # results stand right after their calls
+            calls.waiting.clear()
+        completed = []
+        for item in items:
+            read = item
+            if isinstance(item, FunctionCallOutput) and not (item.call_id or item.name or self._adapter.id_field or calls.unanswered):
+                read = Message("user", item.output, id=item.id, created_at=item.created_at)  # smolagents says so that it could read no call
+            if fault := calls.fault(read, self._adapter.id_field, are_ids_unique=self._adapter.are_ids_unique):
+                if self._refuses_lost:
+                    raise FormatError(where, fault)
+                if isinstance(read, FunctionCallOutput):
+                    warn(f"{where} was left out: {fault}")
+            completed.append(calls.complete(read))
+        return completed
 
     def _append(self, session: Session, items: list[Item]) -> None:
         """Append one message's items. Two assistant messages in a row stay two responses if the framework means them so."""
@@ -329,8 +379,11 @@ class ConversationTracker(Generic[M]):
 
     def _messages_for(self, tracked: TrackedConversation[M], view: Session) -> list[M]:
         """Return the messages that show the view. If the framework may store them, the conversation is found by them from now on."""
-        messages = view_messages(self._adapter, tracked, view, names_ids=self._names_ids, mends_whole=self._mends_whole)
-        if not self._are_frozen:
+        items = mended_items(view)
+        messages = view_messages(self._adapter, tracked, view, items, names_ids=self._names_ids, mends_whole=self._mends_whole)
+        if self._mends_whole and (mends := mends_of(tracked, view, items)):
+            warn(mends)
+        if self._continues_views:
             digests = dict(zip(map(id, tracked.received.messages), tracked.received.digests, strict=True))
             returned = [digests.get(id(message)) or self._adapter.digest(message) for message in messages]
             tracked.keys.add((tracked.system_hash, reduce(extend_hash, returned, EMPTY_HASH)))

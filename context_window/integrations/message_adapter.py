@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Generic, TypeVar
 
 from session.items import FunctionCallOutput, Item
@@ -19,9 +19,15 @@ class MessageAdapter(ABC, Generic[M]):
     Attributes:
         preamble: The user message with the text `additions.PREAMBLE`, for a view whose first user message was dropped.
         is_message_whole_response: True if each assistant message is a whole response; False if several in a row can be one response.
+        id_field: The field in which a result names its call; empty if results need no ids.
+        are_ids_unique: True if no two calls of a conversation may have the same id; False if only those that wait for a result may not.
+        roles: The roles that messages may have, and None if they need none; empty if any may be one.
     """
 
     is_message_whole_response = True
+    id_field = ""
+    are_ids_unique = False
+    roles: Collection[str | None] = ()
 
     def __init__(self, preamble: M) -> None:
         """

@@ -26,6 +26,9 @@ class ResponsesAdapter(MessageAdapter[Json]):
     """Items of the Responses API. Each becomes one item of the session."""
 
     is_message_whole_response = False
+    id_field = "call_id"
+    are_ids_unique = True
+    roles = ("user", "assistant", "system", "developer", None)
 
     def __init__(self) -> None:
         super().__init__({"role": "user", "content": PREAMBLE})

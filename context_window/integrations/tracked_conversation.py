@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from session.errors import short
 from session.items import FunctionCall, FunctionCallOutput, Item
 from session.session import Session
 from session.units import is_answer
@@ -24,16 +25,18 @@ class ConversationCalls:
     Attributes:
         names: The tool of each call, by call id.
         unanswered: Ids of the calls without a result, in their order. Calls of earlier responses are not among them once a later one calls.
+        waiting: The same with those of earlier responses.
         is_responding: True if the last item is a call, or follows one in its response.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     unanswered: list[str] = field(default_factory=list)
+    waiting: set[str] = field(default_factory=set)
     is_responding: bool = False
 
     def copy(self) -> ConversationCalls:
         """Return a copy."""
-        return ConversationCalls(dict(self.names), list(self.unanswered), self.is_responding)
+        return ConversationCalls(dict(self.names), list(self.unanswered), set(self.waiting), self.is_responding)
 
     def complete(self, item: Item) -> Item:
         """Return the next item of the conversation. If it lacks a call id, or a result the name of its tool, it is a copy that has them.
@@ -47,16 +50,43 @@ class ConversationCalls:
             call_id = item.call_id or f"call {len(self.names) + 1}"
             self.names[call_id] = item.name
             self.unanswered.append(call_id)
+            self.waiting.add(call_id)
             return item if item.call_id else replace(item, call_id=call_id)
         self.is_responding = self.is_responding and is_answer(item)
         if not isinstance(item, FunctionCallOutput):
             return item
-        calls = (call_id for call_id in self.unanswered if item.name in ("", self.names[call_id]))
-        call_id = item.call_id or next(calls, f"no call {len(self.names)}")
+        call_id = item.call_id or self.waiting_call(item) or f"no call {len(self.names)}"
+        self.waiting.discard(call_id)
         if call_id in self.unanswered:
             self.unanswered.remove(call_id)
         name = item.name or self.names.get(call_id, "tool")
         return item if item.call_id and item.name else replace(item, call_id=call_id, name=name)
+
+    def waiting_call(self, output: FunctionCallOutput) -> str | None:
+        """Return the id of the unanswered call that an output belongs to; None if there is none."""
+        if output.call_id:
+            return output.call_id if output.call_id in self.waiting else None
+        return next((call_id for call_id in self.unanswered if output.name in ("", self.names[call_id])), None)
+
+    def fault(self, item: Item, id_field: str, *, are_ids_unique: bool) -> str:
+        """Return why providers refuse this as the next item, and what to do; an empty text if they do not.
+
+        Args:
+            item: The item.
+            id_field: The field in which a result names its call; empty if results need no ids.
+            are_ids_unique: True if no two calls of a conversation may have the same id.
+        """
+        if isinstance(item, FunctionCall):
+            if item.call_id in (self.names if are_ids_unique else self.waiting):
+                return f"a second call has the id {short(item.call_id)}; give each its own"
+            return (
+                f"the call of {short(item.name)} has no id; give it one that its result can name" if id_field and not item.call_id else ""
+            )
+        if not isinstance(item, FunctionCallOutput) or (self.waiting_call(item) is not None and (item.call_id or not id_field)):
+            return ""
+        named = f"lacks {id_field}" if id_field and not item.call_id else f"names the call {short(item.call_id or item.name)}"
+        waiting = ", ".join(map(short, sorted(self.waiting)[:3])) or "none"
+        return f"a result {named}, but the calls that wait for one here are {waiting}; name its call, and put it right after that, once"
 
 
 @dataclass(eq=False, slots=True)

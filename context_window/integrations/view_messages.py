@@ -19,7 +19,7 @@ from session.identity import DIGEST, VIEW_MARK, is_digest
 from session.items import Compaction, FunctionCallOutput, Item, Message, Reasoning, copy_with
 from session.providers.additions import CLOSING, PREAMBLE, USAGE_NOTE, summary_text
 from session.providers.conversation import opening_of
-from session.providers.mended_items import interrupted_call_id, mended_items
+from session.providers.mended_items import interrupted_call_id
 from session.removed import without_id
 from session.session import Session
 from session.units import grouping, is_answer
@@ -32,7 +32,13 @@ M = TypeVar("M")
 
 
 def view_messages(
-    adapter: MessageAdapter[M], tracked: TrackedConversation[M], view: Session, *, names_ids: bool, mends_whole: bool
+    adapter: MessageAdapter[M],
+    tracked: TrackedConversation[M],
+    view: Session,
+    items: Sequence[Item],
+    *,
+    names_ids: bool,
+    mends_whole: bool,
 ) -> list[M]:
     """Return the messages to send for a view.
 
@@ -40,10 +46,10 @@ def view_messages(
         adapter: The framework's adapter.
         tracked: The conversation.
         view: A view of its session.
+        items: Its mended items.
         names_ids: True if placeholders name ids to recall by.
         mends_whole: False if a conversation that fits goes out as it is, without rule 6.
     """
-    items = mended_items(view)
     if view.usage_noted_after is None and _are_same(items if mends_whole else view.items, tracked.session.items):
         return list(tracked.messages)
     index_of = {item.id: index for index, items in enumerate(tracked.items) for item in items}
@@ -70,6 +76,34 @@ def view_messages(
         line = opening if names_ids else without_id(opening)
         messages.insert(first, adapter.preamble if line == PREAMBLE else adapter.user_message(line))
     return messages
+
+
+def mends_of(tracked: TrackedConversation[M], view: Session, items: Sequence[Item]) -> str:
+    """Return what rule 6 changes in a view, with numbers and places, and what to do; an empty text if it changes nothing.
+
+    Args:
+        tracked: The conversation.
+        view: A view of its session.
+        items: Its mended items.
+    """
+    if _are_same(items, view.items):
+        return ""
+    index_of = {item.id: index for index, items_of in enumerate(tracked.items) for item in items_of}
+    shown = {item.id for item in items}
+    unanswered = [index_of[call_id] for item in items if (call_id := interrupted_call_id(item)) in index_of]
+    blank = [index_of[item.id] for item in view.items if item.id not in shown and item.id in index_of]
+    parts = []
+    if unanswered:
+        parts.append(f"{_places(unanswered, 'call')} without a result got an error as one; append the result right after the call")
+    if blank:
+        parts.append(f"{_places(blank, 'blank message')} left out; do not append messages without content")
+    return f"what providers refuse was mended: {'. '.join(parts)}" if parts else ""
+
+
+def _places(indices: Sequence[int], noun: str) -> str:
+    """Return a number of things and the messages that hold the first of them."""
+    places = ", ".join(f"messages[{index}]" for index in indices[:3])
+    return f"{len(indices):,} {noun}{'' if len(indices) == 1 else 's'} ({places}{', …' if len(indices) > 3 else ''})"
 
 
 class _PickedMessages(Generic[M]):

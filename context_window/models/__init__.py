@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
+from ..alike import alike
 from ..counting.documents import DocumentRule
 from ..counting.images import ImageRule, document_rule_of, estimated_image_tokens, rule_name
 from ..errors import UnknownModelError
@@ -146,6 +147,4 @@ def find_models(query: str = "") -> Iterator[ModelFacts]:
 
 def similar_names(name: str) -> list[str]:
     """Return names of known models that are spelled much like this one, the most similar first."""
-    from difflib import get_close_matches
-
-    return get_close_matches(bare(name), known_names(), n=3)
+    return alike(bare(name), known_names())

@@ -11,8 +11,9 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TypeVar
 
-from ..counting.images import ImageRule, Maker, MakerRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
+from ..counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
 from ..counting.images_gemini import GeminiRule, GeminiTileRule
+from ..counting.images_makers import Maker, MakerRule
 from ..counting.images_openai import BlindRule, PatchRule, ResizeLimits, TileRule
 from .names import bare, claude_version, family, gemini_version, is_on_responses, is_on_vertex
 
@@ -137,9 +138,16 @@ OTHER_MAKERS: tuple[tuple[str, Maker | None], ...] = (
     (r"deepseek", "deepseek"),
     (r"glm-", "glm"),
     (r"grok-code", "grok code"),
-    (r"grok-[23]", "grok 2"),
+    (r"grok-2", "grok 2"),
+    (r"grok-3", "grok 3"),
     (r"grok", "grok 4"),
     (r"kimi-k2(?!\.)", "kimi 2"),
+    (r"kimi", "kimi"),
+    (r"llama-?4", "llama 4"),
+    (r"llama-?3[.-]?[123](?!\d)", "llama 3.1"),
+    (r"llama-?3", "llama 3"),
+    (r"qwen-?3(\.[5-9]|-coder)", "qwen coder"),
+    (r"qwen|qwq", "qwen"),
     (r"mistral|devstral|magistral|ministral|codestral", "mistral"),
     (r"nova-(micro|lite|pro|premier)", "nova"),
     (r"", None),
@@ -227,7 +235,7 @@ def frame(name: str) -> int:
         case "openai":
             return 65 if "gpt-oss" in bare(name) else 0
         case "other":
-            return _first_match(OTHER_FRAMES, name) + (79 if "deepseek-v4" in bare(name) and is_on_responses(name) else 0)
+            return _first_match(OTHER_FRAMES, name) + (80 if "deepseek-v4" in bare(name) and is_on_responses(name) else 0)
         case _:
             return 0
 
@@ -236,7 +244,8 @@ def drops_thinking(name: str) -> bool:
     """True if the reasoning of earlier turns is left out of the prompt, so that it costs nothing.
 
     Claude up to 4.5 except Opus 4.5 (https://platform.claude.com/docs/en/build-with-claude/extended-thinking, as of November 2026; 3
-    records), and OpenAI's models before GPT-5.6, which has a setting for it (2 records).
+    records), OpenAI's models before GPT-5.6, which has a setting for it (2 records), and Gemini before 3.5 (4 records), which keeps it
+    (https://ai.google.dev/gemini-api/docs/whats-new-gemini-3.5; 14 records). Thinking of Gemini that is shown stays (3 records).
     """
     short = bare(name)
     match family(name):
@@ -245,6 +254,8 @@ def drops_thinking(name: str) -> bool:
             return (3, 7) <= version <= (4, 5) and not (version == (4, 5) and "opus" in short)
         case "openai":
             return re.search(r"gpt-5(?!\.([6-9]|\d\d))|\bo[134](?!\d)|codex-mini", short) is not None
+        case "google":
+            return gemini_version(name) < (3, 5)
         case _:
             return False
 

@@ -31,8 +31,8 @@ _VERSION_FIRST = re.compile(r"claude-([4-9](?:[-.]\d)?)-(fable|opus|sonnet|haiku
 def bare(name: str) -> str:
     """Return the name in lower case, without the path of a reseller: `openrouter/anthropic/…`, `models/…`.
 
-    Aliases are spelled out: `sonnet` is `claude-sonnet-5-5`, `opus-4.8[1m]` is `claude-opus-4.8[1m]`, `claude-4.5-sonnet` is
-    `claude-sonnet-4.5`.
+    Aliases are spelled out: `sonnet` is `claude-sonnet-5-5`, `opus-4.8[1m]` is `claude-opus-4.8[1m]`, `claude-4.6-sonnet` is
+    `claude-sonnet-4.6`.
     """
     short = _VERSION_FIRST.sub(r"claude-\2-\1", name.strip().rpartition("/")[2].lower()[:LONGEST])
     alias = _CLAUDE_ALIAS.fullmatch("opus" if short == "opusplan" else short)

@@ -1,21 +1,23 @@
 """A model's window, its prices, and the prompt size above which they rise, from the price list genai-prices.
 
 The makers of Claude, GPT and Gemini are asked first, then other makers. A model that only resellers sell has the smallest window that
-any of them states, and no price. Our corrections fill the gaps and errors of the list. The list takes twenty times as long to import as
-Python takes to start, so our own table has the windows of current models, and the list is imported for a price or for another model.
+any of them states, and no price. Our corrections and the second list (`second_prices.py`) fill the gaps and errors of the list. The list
+takes twenty times as long to import as Python takes to start, so our own table has the windows of current models, and the list is imported
+for a price or for another model.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from .names import Family, bare, family, spellings
+from .second_prices import second_prices
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, Provider
@@ -47,13 +49,18 @@ WINDOWS = {
 
 CORRECTIONS = (
     (r"^gpt-5(\.\d)?-chat|codex-spark", 128_000),  # smaller than those of the models they are named after
+    (r"^claude-sonnet-4([-.][05])?\[1m\]$", 200_000),  # their beta ended on 2026-04-30: https://github.com/pydantic/genai-prices/pull/585
     (r"^claude-.*\[1m\]$", 1_000_000),  # Claude Code's name for the long window
     (r"^gpt-4\.1", 1_047_576),  # https://developers.openai.com/api/docs/models/gpt-4.1
     (r"^gpt-5\.5", 1_050_000),  # https://developers.openai.com/api/docs/models/gpt-5.5
-    (r"^deepseek-(chat|reasoner)$", 128_000),  # https://api-docs.deepseek.com/news/news251201
+    (r"^deepseek-(chat|reasoner)$", 128_000),  # https://api-docs.deepseek.com/news/news251201; retired on 2026-07-24
     (r"^codestral-(2508|latest)$|^codestral$", 128_000),  # https://docs.mistral.ai/getting-started/models/models_overview/
 )
 """Windows in tokens that the list gets wrong."""
+
+OUTDATED = re.compile(r"^deepseek-(chat|reasoner)$|^mistral-large-latest$")
+"""Names whose entries have the prices of older models, so that the second list has their present price: DeepSeek's what they cost before
+September 2025 (https://api-docs.deepseek.com/news/news250929), Mistral's what it cost before Mistral Large 3."""
 
 CURRENT = (
     (r"^claude-(haiku-4-5|opus-4-[015]|sonnet-4-[05])(-20\d{6})?$", 200_000),
@@ -118,7 +125,17 @@ def find_window(name: str) -> int | None:
 
 @lru_cache(maxsize=1 << 14)
 def look_up(name: str) -> ListedModel:
-    """Return the entry of a model in the list, with our corrections, however its name is spelled."""
+    """Return the entry of a model in the list, with our corrections, however its name is spelled.
+
+    Without a price there, it has that of the second list.
+    """
+    listed = _look_up(name)
+    if listed.prices is not None or (second := second_prices(name, "", 0)) is None:
+        return listed
+    return replace(listed, prices=Prices(second.input, second.output, second.cache_read, second.cache_write))
+
+
+def _look_up(name: str) -> ListedModel:
     corrected = next((window for pattern, window in CORRECTIONS if re.search(pattern, bare(name))), None)
     for providers in (_providers(PROVIDERS), _providers(OTHER_MAKERS)):
         for spelling in spellings(name):
@@ -127,7 +144,7 @@ def look_up(name: str) -> ListedModel:
             if window is None and (prefixes := [prefix for prefix in WINDOWS if spelling.startswith(prefix)]):
                 window = WINDOWS[max(prefixes, key=len)]
             if window is not None:
-                prices, cliff = _prices(entries[0]) if entries else (None, None)
+                prices, cliff = _prices(entries[0]) if entries and not OUTDATED.search(spelling) else (None, None)
                 return ListedModel(corrected or ROUNDED.get((family(name), window), window), prices, cliff)
     return ListedModel(corrected or next((window for spelling in spellings(name) if (window := _windows_by_id().get(spelling))), None))
 

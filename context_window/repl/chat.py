@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from decimal import Decimal
 from typing import TYPE_CHECKING
 
 from session.errors import StoreConflictError
 from session.session import Session
-from session.usage import Usage
 
 from ..display.usage_line import usage_line
 from ..errors import ContextWindowError
 from ..events.definitions import Event, ThresholdCrossed, WindowEvent
 from ..manager import ContextWindowManager
-from ..spend.money import cost_of_usage
+from .bill import Bill
 from .screen import Screen
 
 if TYPE_CHECKING:
@@ -41,7 +39,9 @@ class Chat:
         store: Saves the sessions; None in a replay.
         connect: Returns the model of a name. Raises ChatError if nobody serves it.
         llm: The model; None in a replay.
-        paid: Cost of the session before the last turn in US dollars; None if unknown.
+        kept: Server and budget, which the session keeps for `--continue`.
+        bill: What the session has cost.
+        paid: What it had cost before the last turn.
         is_over: True once the user has left.
     """
 
@@ -53,7 +53,9 @@ class Chat:
     store: SessionStore | None = None
     connect: Callable[[str], Model] | None = None
     llm: Model | None = None
-    paid: Decimal | None = Decimal(0)
+    kept: dict[str, object] = field(default_factory=dict)
+    bill: Bill = field(default_factory=Bill)
+    paid: Bill = field(default_factory=Bill)
     is_over: bool = False
 
     def save(self) -> None:
@@ -71,16 +73,6 @@ class Chat:
             self.store.save(self.session)
             self.screen.inform(f"another chat has continued {original_id}; this one goes on as {self.session.id}", "yellow")
 
-    def cost(self) -> Decimal | None:
-        """Return the list price of the session's requests, summaries included, in US dollars; None if the price of one is unknown."""
-        reports = [(item.usage, item.extra.get("model"), item.created_at) for item in self.session.items if item.usage is not None]
-        summaries = self.manager.summary_usage(self.session)
-        if summaries != Usage():
-            reports.append((summaries, None, self.session.items[-1].created_at))
-        costs = [cost_of_usage(usage, str(model or self.model or ""), time) for usage, model, time in reports]
-        known = [cost for cost in costs if cost is not None]
-        return sum(known, Decimal(0)) if len(known) == len(costs) else None
-
     def show_usage(self) -> None:
         """Show what happened to the window, the tokens of the next request, and what the last turn and the session cost."""
         self.manager.process_session(self.session)
@@ -89,6 +81,4 @@ class Chat:
         self.screen.console.print()
         for event in latest.values():  # without their figures, which the usage line shows
             self.screen.inform(str(event).removeprefix(WindowEvent.__str__(event)).lstrip(" ,;"), "yellow")
-        cost = self.cost()
-        turn = None if cost is None or self.paid is None else cost - self.paid
-        self.screen.draw(usage_line(self.manager.get_token_usage(), turn, cost))
+        self.screen.draw(usage_line(self.manager.get_token_usage(), self.bill.figures(self.paid)))

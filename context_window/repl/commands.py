@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from session.items import Message
@@ -110,12 +111,13 @@ def _load(chat: Chat, rest: str) -> None:
         raise ChatError(f"{len(saved):,} sessions begin with {rest}: {', '.join(info.id for info in saved[:3])}")
     chat.save()
     chat.session = chat.store.load(saved[0].id) if saved else read_transcript(rest).fork()  # a fork: a saved one may have grown since
-    chat.paid = chat.cost()
     show_last_turn(chat)
 
 
 def show_last_turn(chat: Chat) -> None:
-    """Show the last two messages and the usage: where the conversation stands."""
+    """Show the last two messages, the usage and what the session has cost: where the conversation stands."""
+    chat.bill.read(chat.session, chat.model)
+    chat.paid = replace(chat.bill)
     for message in [item for item in chat.session.items if isinstance(item, Message)][-2:]:
         chat.screen.item(message)
     chat.show_usage()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
 
@@ -13,6 +14,17 @@ from session.redaction import redacted, short
 from ..loop import AnthropicModel, GoogleModel, Model, OpenAIModel
 from ..models import describe_model, similar_names
 from .chat import ChatError
+
+
+class Server(NamedTuple):
+    """Where a chat sends its requests. None for the provider that the model's name tells, and for that provider's own address."""
+
+    provider: str | None = None
+    base_url: str | None = None
+
+    def fixed(self, model: str) -> Server:
+        """Return the server with its API, if it has an address: its key is not meant for another one, whichever model comes next."""
+        return Server(provider_of(model, self), self.base_url) if self.base_url else self
 
 
 class Provider(NamedTuple):
@@ -48,18 +60,44 @@ def default_model(provider_name: str | None) -> str:
     raise ChatError(f"which model? Pass --model NAME, or export a key ({keys}); --replay LOG needs neither")
 
 
-def connect(model: str, provider_name: str | None, base_url: str | None, stack: AsyncExitStack) -> Model:
-    """Return a model. Without the name of a provider, its own name decides; without an address, the provider's is used.
+def continued(named: Server, kept: object, *, is_same_model: bool) -> Server:
+    """Return the server for a session that goes on: the one that the user names, else the session's own.
 
-    Its connections are closed with the stack.
+    So neither the conversation nor a key goes to a server that the user has not named.
+
+    Args:
+        named: What the options name.
+        kept: The server that the session has kept; anything else is ignored.
+        is_same_model: True if the options name no other model.
+    """
+    old = Server(*(kept.get(field) for field in Server._fields)) if isinstance(kept, Mapping) else Server()
+    if old.provider not in PROVIDERS or not isinstance(old.base_url, str | None) or named.provider not in (None, old.provider):
+        return named
+    if named.base_url is None and (old.base_url or is_same_model):
+        return old
+    return named._replace(provider=old.provider) if is_same_model else named
+
+
+def provider_of(model: str, server: Server) -> str:
+    """Return the name of the provider whose API is used.
+
+    Raises:
+        ChatError: Nobody is known to serve the model.
+    """
+    name = server.provider or MAKERS.get(describe_model(model).family) or ("openai" if server.base_url else None)
+    if name is None:
+        hint = "".join(f"Did you mean {name}? " for name in similar_names(model)[:1])
+        raise ChatError(f"who serves {short(model)}? {hint}Name its API with --provider, or the address of its server with --base-url")
+    return name
+
+
+def connect(model: str, server: Server, stack: AsyncExitStack) -> Model:
+    """Return a model. Its connections are closed with the stack.
 
     Raises:
         ChatError: Nobody is known to serve it, there is no key, or its provider's client is missing or cannot be made.
     """
-    name = provider_name or MAKERS.get(describe_model(model).family) or ("openai" if base_url else None)
-    if name is None:
-        hint = "".join(f"Did you mean {name}? " for name in similar_names(model)[:1])
-        raise ChatError(f"who serves {short(model)}? {hint}Name its API with --provider, or the address of its server with --base-url")
+    name, base_url = provider_of(model, server), server.base_url
     package, keys, _ = PROVIDERS[name]
     options: dict[str, Any] = {"base_url": base_url} if base_url else {}
     if not PROVIDERS[name].has_key:
@@ -69,7 +107,7 @@ def connect(model: str, provider_name: str | None, base_url: str | None, stack: 
     try:
         return _model(name, model, options, stack)
     except ModuleNotFoundError as error:
-        raise ChatError(f"{name} needs another package: {package_line(package)}") from error
+        raise ChatError(f"{printable(model)} needs another package: {package_line(package)}") from error
     except Exception as error:  # the client checks the addresses and proxies in the environment
         reason = redacted(printable(str(error)))
         raise ChatError(f"the client of {name} cannot be made: {reason}; check the address and the proxy settings") from error

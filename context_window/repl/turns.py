@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from itertools import pairwise
 
 from session.errors import StoreError
 from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.session import Session
 
+from ..decision.plan import smallest_budget
 from ..loop import Toolbox, run_turn
 from ..loop.model import END_TURN, STOP_SEQUENCE
 from ..loop.unanswered import awaits_model
 from ..model_errors import ModelError
+from .bill import BilledModel
 from .chat import Chat, ChatError
 from .screen import LiveAnswer
 
@@ -35,16 +38,18 @@ class ModelTurns:
     async def take(self, text: str) -> None:
         """Send a message; for an empty one, ask again if the log awaits an answer."""
         chat = self._chat
+        self._check_room(text)
         if chat.llm is None or not (text or awaits_model(chat.session)):
             return
-        chat.paid = chat.cost()
-        chat.session.metadata["model"] = chat.model
+        chat.paid = replace(chat.bill)
+        chat.session.metadata |= {"model": chat.model, "chat": chat.kept}
+        model = BilledModel(chat, chat.llm)
         try:
             with chat.screen.working(f"waiting for {chat.model}") as answer:
                 result = await run_turn(
                     chat.session,
                     text or None,
-                    model=chat.llm,
+                    model=model,
                     tools=self._tools,
                     manager=chat.manager,
                     on_text=answer.add_text,
@@ -55,8 +60,34 @@ class ModelTurns:
         except ModelError as error:
             chat.screen.inform(f"{error} Nothing is lost: Enter asks again.", "red")
         finally:
+            if (known := model.unfinished) is not None:
+                read = f"about {known.total_input:,} tokens of input"
+                chat.screen.inform(
+                    f"an unfinished answer is billed too: {read} and at least {known.output_tokens:,} of output (hence the +)"
+                )
             chat.show_usage()
             chat.save()
+
+    def _check_room(self, text: str) -> None:
+        """Refuse a message of which the model would see only a part.
+
+        Raises:
+            ChatError: The window has no room for the whole of it.
+        """
+        manager, message = self._chat.manager, Message("user", text)
+        if 4 * len(text) < manager.total_budget:  # a character has few tokens, most of them less than one
+            return
+        trial = self._chat.session.fork()
+        trial.append(message)
+        plan = manager.plan_session(trial)
+        change = next(change for change in plan if change.item_id == message.id)
+        if change.after < change.before or plan.over_budget:
+            others = plan.after - change.after
+            room, enough = max(0, plan.budget - others), smallest_budget(others + change.before)
+            raise ChatError(
+                f"not sent: your message has {change.before:,} tokens, and the window of {plan.budget:,} has room for {room:,}. "
+                f"Send it in parts, or start the chat with --continue --max-tokens {enough}"
+            )
 
     def _show(self, item: Item, answer: LiveAnswer) -> None:
         """Print an item that the turn has added to the log, unless it was printed as it arrived, and save it."""
@@ -100,11 +131,13 @@ class Replay:
             raise ChatError("that was the last turn; /quit leaves")
         chat, items = self._chat, self._turns[-self.turns_left]
         self.turns_left -= 1
-        chat.paid = chat.cost()
+        chat.paid = replace(chat.bill)
         chat.screen.inform(f"turn {len(self._turns) - self.turns_left:,} of {len(self._turns):,}")
         for item in items:
             chat.session.append(item)
             chat.screen.item(item)
+            if item.usage is not None:
+                chat.bill.add(item.usage, item.extra.get("model") or chat.model, item.created_at)
         if breaks := self._breaks & {item.id for item in items}:
             chat.session.restore_seams(chat.session.response_breaks | breaks, chat.session.settled)
         chat.show_usage()

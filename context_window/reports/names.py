@@ -3,32 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from session.items import FunctionCall, Item, Message, MessageCategory
 from session.redaction import redacted
 from session.session import Session
 
 from ..decision.tool_rules import subject_of
+from ..spend.names import last_part, local_time
 from ..timeline.reasons import command_name, command_of, shortened, subjects_of
 
 MARKS = ("/", "<")
 """What begins a message that a command of the tool has written."""
 LOOKED_AT = 2_000
 """Characters of a message in which a title's words are looked for."""
-
-
-def local_time(time: float | None, zone: tzinfo | None = None) -> datetime | None:
-    """Return Unix seconds as the time in a zone, by default the machine's; None if unknown or beyond every calendar."""
-    try:
-        return None if time is None else datetime.fromtimestamp(time, zone).astimezone(zone)
-    except (OverflowError, ValueError, OSError):
-        return None
-
-
-def last_part(path: str) -> str:
-    """Return the last part of a path: the name of the folder or file."""
-    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
 
 
 def session_name(time: float | None, project: str, title: str = "", zone: tzinfo | None = None) -> str:

@@ -16,10 +16,11 @@ from ..pages import Chart, HtmlPage, document
 from ..pages.chart import MarkerShape
 from ..pages.shapes import round_step
 from ..pages.templates import filled
+from ..spend.names import local_time
 from ..spend.tables import sum_of
 from ..timeline import MarkerKind, Point, Timeline
 from .billed import BILLED_BANDS, billed
-from .names import item_names, local_time
+from .names import item_names
 from .reasons import reason_tables
 
 FOLDER = Path(__file__).parent

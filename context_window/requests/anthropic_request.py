@@ -14,6 +14,7 @@ from ..errors import ArgumentError
 from ..model_errors import PartRefusedError, PromptTooLongError
 from ..sessions import LoweredBudget, Sessions, log_of
 from ..settings.active_settings import ActiveSettings
+from ..settings.budget import warn_of_other_model
 from ..tools import Tool, anthropic_tools
 from ..validation import as_whole
 from .part_refusals import PartRefusals
@@ -42,6 +43,7 @@ class AnthropicRequests:
         options = RequestOptions.checked(model, max_tokens, anthropic_tools(tools), extra)
         if options.tools or not COUNTED_OPTIONS.isdisjoint(options.extra):
             self._active.count_tools(options.tools, options.extra)
+        warn_of_other_model(self._active.current.budget, model)
         return options
 
     def payload(self, session: Session, view: Session, options: RequestOptions) -> dict[str, Any]:

@@ -13,8 +13,8 @@ from typing import Generic, TypeVar
 from session.session import Session
 
 from ..counting.provider_count import CountRequest, ProviderCount
-from ..errors import ContextOverflowError
-from ..events.definitions import CounterFellBack, Event, Listener, ProviderOverBudget, emit
+from ..errors import ContextOverflowError, warn
+from ..events.definitions import CounterFellBack, Event, Listener, OverBudget, ProviderOverBudget, emit
 from ..settings.resolved import Settings
 from ..settings.usage_snapshot import UsageFigures, UsageSnapshot
 from ..threads import in_thread
@@ -117,6 +117,9 @@ class ProviderCheck:
             self._usage.add_provider_count(call.figures, provider_count.tokens)
         # Outside every lock: a listener may wait for another thread that needs one.
         emit(events, self._on_event, call.settings.budget.model)
+        for event in events:
+            if isinstance(event, OverBudget) and self._on_event is None and call.overflow is None:  # nobody would know
+                warn(f"{event}, or pass on_event=… to hear of it", event)
 
 
 def _counter_events(call: PendingCall[T], provider_count: ProviderCount | None) -> list[Event]:

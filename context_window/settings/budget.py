@@ -9,6 +9,8 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
+from session.errors import short
+
 from ..calibration.rule import CalibrationRule
 from ..counting.counter import AnyCounter, TokenCounter
 from ..counting.images import estimated_image_tokens
@@ -16,7 +18,7 @@ from ..counting.overhead import RequestOverhead
 from ..counting.select import select_counter
 from ..decision.limits import BOUNDLESS, AutoWindow, Limits, portion
 from ..decision.tool_rules import RECALL, ToolRule
-from ..errors import BudgetError, ModelArgumentError
+from ..errors import BudgetError, ModelArgumentError, warn
 from ..models import ModelFacts, describe_model, find_model
 from ..models.names import family
 from ..models.prices import look_up
@@ -131,6 +133,22 @@ class Budget:
             return True
         description = describe_model(model)
         return description.family != "other" and description.tokenizer == describe_model(self.model).tokenizer
+
+
+def warn_of_other_model(budget: Budget, model: str) -> None:
+    """Warn if a request goes to a model for which the budget or its counter is wrong. Unknown names may be the same model's.
+
+    Args:
+        budget: The budget of the request's view.
+        model: The request's model.
+    """
+    facts = describe_model(model)
+    most = budget.tokens if facts.input_limit is None else facts.input_limit
+    if budget.model in (None, model) or facts.family == "other" or (budget.speaks_for(model) and budget.tokens <= most):
+        return
+    limit = f", which takes {most:,}," if most < budget.tokens else ""
+    problem = f"its view has up to {budget.tokens:,} tokens as {short(budget.model)} counts them"
+    warn(f"a request goes to {short(model)}{limit} but {problem}; call manager.use_model(…), or make the request for the manager's model")
 
 
 def resolve_budget(model_config: object, token_counter: AnyCounter | None, context_window: ContextWindow) -> Budget:

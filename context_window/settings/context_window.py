@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, dataclass, field, fields, replace
-from difflib import get_close_matches
 from fractions import Fraction
 from math import ceil
 from typing import Any, Literal
@@ -12,6 +11,7 @@ from typing import Any, Literal
 from session.session import Session
 from session.summarizers import Summarizer, Summarizing, as_summarizer
 
+from ..alike import did_you_mean
 from ..decision.limits import BOUNDLESS
 from ..decision.strategy_api import Strategy
 from ..decision.tool_rules import ToolRules, check_rules
@@ -221,8 +221,7 @@ def window_of(context_window: ContextWindow | None, limits: Mapping[str, Any]) -
     names = [spec.name for spec in fields(ContextWindow)]
     for name, value in limits.items():
         if name not in names:
-            alike = get_close_matches(name, ("model_config", "token_counter", *names), n=1, cutoff=0.5)
-            hint = f"did you mean {alike[0]}?" if alike else "the limits are the fields of ContextWindow"
+            hint = did_you_mean(name, ("model_config", "token_counter", *names), "the limits are the fields of ContextWindow")
             raise ArgumentError(name, value, f"there is no such argument; {hint}")
         if context_window is not None:
             raise ArgumentError(name, value, f"pass it in ContextWindow({name}=…), or leave context_window out")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 
 from session.transcripts.reported_requests import Request
+
+from .names import local_time
 
 HOUR = 3_600
 LENGTH = 5 * HOUR
@@ -40,7 +41,6 @@ def block_names(requests: Sequence[Request], zone: tzinfo | None, unknown: str) 
     """
     names = [unknown] * len(requests)
     for index, start in enumerate(block_starts(requests)):
-        if start is not None:
-            with suppress(OverflowError, ValueError, OSError):
-                names[index] = f"{datetime.fromtimestamp(start, zone):%Y-%m-%d %H:%M} {requests[index].tool}"
+        if (time := local_time(start, zone)) is not None:
+            names[index] = f"{time:%Y-%m-%d %H:%M} {requests[index].tool}"
     return names

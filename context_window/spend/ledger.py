@@ -15,7 +15,7 @@ from session.transcripts.reported_requests import Request
 from .cache import SpendCache
 from .lineage import makers_of
 from .log_files import LogFile, log_files
-from .rows import Explain, LogRows, decode, read_rows
+from .rows import Explain, LogRows, Wanted, decode, everything, read_rows
 from .schedulers import Advance, Scheduler, read_here
 
 Progress = Callable[[int], AbstractContextManager[Advance]]
@@ -73,6 +73,7 @@ def read_ledger(
     scheduler: Scheduler = read_here,
     cache: SpendCache | None = None,
     explain: Explain | None = None,
+    wanted: Wanted = everything,
     keep: bool = False,
 ) -> Ledger:
     """Return the requests of these logs. Neither their order nor the scheduler nor the cache changes the result.
@@ -83,10 +84,11 @@ def read_ledger(
         scheduler: `read_here` reads in this process, `read_on_all_cores` in several.
         cache: Results of earlier runs. Default: every log is read.
         explain: Adds their makeup to the requests of a log; results of earlier runs without it do not count. Default: nobody asked.
+        wanted: Tells which requests are to be explained: only logs that have some are.
         keep: True if these are all logs of the tools, so that those that no longer exist count by what earlier runs have read. Of such a
             log only requests with ids count, since it may have been moved.
     """
-    reader = read_rows if explain is None else partial(read_rows, explain=explain)
+    reader = read_rows if explain is None else partial(read_rows, explain=explain, wanted=wanted)
     entries = _Entries()
     unread: list[LogFile] = []
     deleted = dict(cache.deleted()) if cache and keep else {}
@@ -95,7 +97,7 @@ def read_ledger(
             entries.add(log, _of_deleted(deleted[log.name]))
             continue
         entry = cache.get(log, keep=keep) if cache else None
-        if entry is None or (explain is not None and not entry.is_explained):
+        if entry is None or (explain and not entry.is_explained and any(map(wanted, entry.requests))):
             unread.append(log)
         else:
             entries.add(log, entry)

@@ -1,8 +1,12 @@
-"""Finds the session that was written last: of all, or of a folder's project. Reads only the beginning of logs."""
+"""Finds the session that was used last: of all, or of a folder's project. Reads only the beginning and the end of logs.
+
+What counts is the time of a log's last record. Files are copied, and touched by backups; where no record has a time, the file's counts.
+"""
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from hashlib import sha256
 from pathlib import Path
@@ -10,16 +14,19 @@ from urllib.parse import unquote
 
 from session.errors import TranscriptError
 from session.opening import open_regular
-from session.transcripts import aider
+from session.transcripts import aider, cursor
 from session.transcripts.detect import DATABASES
 from session.transcripts.kimi import project_of
 from session.transcripts.opencode_storage import is_database, is_stored, stored_sessions
-from session.transcripts.values import count_at, object_at, text_at
+from session.transcripts.values import count_at, moment, object_at, text_at
 
 from .discovery import SUFFIXES, find_logs
 
 HEAD = 256 * 1024
 """Bytes of a log in which its folder is looked for."""
+TAIL = 64 * 1024
+"""Bytes at the end of a log in which the time of its last record is looked for."""
+_TIME = re.compile(rb'(?<!\\)"(?:timestamp|lastUpdated)"\s*:\s*("[^"\\]{10,40}"|\d{10,19}(?:\.\d+)?(?![\d.]))')
 _FOLDER = re.compile(rb'(?<!\\)"cwd"\s*:\s*("(?:[^"\\]|\\.)*")')
 _TREE = re.compile(rb'"trees"\s*:\s*\[\s*\{[^{}]*"uri"\s*:\s*"file://([^"\\]*)"')
 _HASH = re.compile(rb'(?<!\\)"projectHash"\s*:\s*"([0-9a-f]{64})"')
@@ -39,7 +46,8 @@ def newest_log(folder: Path | None = None) -> Path | None:
             continue
         if folder is None:
             return path
-        distance = _distance(head, folder) if project is None else _distance_of(project, folder)
+        own = project or cursor.folder_of(path, [folder, *folder.parents])
+        distance = _distance(head, folder) if own is None else _distance_of(own, folder)
         if distance == 0:
             return path
         if distance is not None and (best is None or distance < best[0]):
@@ -52,7 +60,7 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
 
     Sub-agents' and those that cannot be looked at are left out.
     """
-    times: list[tuple[int, Path, Path | None]] = []
+    times: list[tuple[float, Path, Path | None]] = []
     for path in paths:
         if is_stored(path) or path.name in DATABASES:
             times += _sessions_of(path)
@@ -62,26 +70,38 @@ def _by_time(paths: list[Path]) -> list[tuple[Path, Path | None]]:
             continue
         try:
             project = str(path.parent) if path.name == aider.FILE else project_of(path)
-            times.append((path.stat().st_mtime_ns, path, Path(project) if project else None))
+            times.append((_last_time(path), path, Path(project) if project else None))
         except OSError:
             continue
     return [row[1:] for row in sorted(times, key=lambda row: (-row[0], row[1]))]
 
 
-def _sessions_of(path: Path) -> list[tuple[int, Path, Path]]:
+def _last_time(path: Path) -> float:
+    """Return the Unix seconds of a log's last record, or of the file's last change.
+
+    Raises:
+        OSError: The file cannot be read.
+    """
+    with open_regular(path) as file:
+        file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL))
+        times = (moment(json.loads(text)) for text in _TIME.findall(file.read(TAIL)))
+        return max(filter(None, times), default=os.fstat(file.fileno()).st_mtime)
+
+
+def _sessions_of(path: Path) -> list[tuple[float, Path, Path]]:
     """Return the time of the last change, the path and the folder of each session in a tool's storage."""
     try:
         if path.name in DATABASES:
             chats = DATABASES[path.name][1].chats(path)
             ids = {chat.id for chat in chats}
-            return [(int(one.updated * 1e9), path / one.id, Path(one.folder)) for one in chats if one.parent not in ids]
+            return [(one.updated, path / one.id, Path(one.folder)) for one in chats if one.parent not in ids]
         with stored_sessions(path) as sessions:
             infos = [session.info for session in sessions if "parentID" not in session.info]
     except TranscriptError:
         return []
     return [
         (
-            count_at(object_at(info, "time"), "updated") * 1_000_000,
+            count_at(object_at(info, "time"), "updated") / 1_000,
             path / text_at(info, "id") if is_database(path) else path,
             Path(text_at(info, "directory")),
         )

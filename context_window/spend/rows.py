@@ -28,7 +28,7 @@ from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, 
 
 from .remote import is_remote, local_copy
 
-FORMAT = 10
+FORMAT = 12
 """Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again. Those of logs that no
 longer exist are all there is, so rows of every format from 9 on must stay readable: each names its fields."""
 WORTH_COMPRESSING = 4_000
@@ -44,6 +44,8 @@ TEXTS_OF_PART = 3
 """Fields of a part that are texts, its first ones."""
 Explain = Callable[[str | os.PathLike[str], tuple[Request, ...]], tuple[Request, ...]]
 """Takes a log and its requests, and returns these with their makeup, as far as the log allows."""
+Wanted = Callable[[Request], bool]
+"""Tells of a request whether anybody asks for it."""
 ID_BYTES = 16
 """Bytes of a hashed id. Two of a thousand million requests have the same hash with a chance of one in 10²⁰."""
 
@@ -71,6 +73,11 @@ class LogRows:
     is_explained: bool = False
 
 
+def everything(_request: Request) -> bool:
+    """Ask for every request."""
+    return True
+
+
 class DamagedRowsError(Exception):
     """The bytes are not those that `encode` has written."""
 
@@ -79,24 +86,29 @@ Reader = Callable[[str, Callable[[int], object] | None], bytes]
 """Takes the path or address of a log, and what `read_requests` takes as `on_read`. Returns rows as bytes."""
 
 
-def read_rows(name: str, on_read: Callable[[int], object] | None = None, explain: Explain | None = None) -> bytes:
+def read_rows(
+    name: str, on_read: Callable[[int], object] | None = None, explain: Explain | None = None, wanted: Wanted = everything
+) -> bytes:
     """Read a log and return its rows as bytes. A log that cannot be read has a problem instead of requests.
 
     Args:
         name: The log's path or address.
         on_read: As for `read_requests`.
         explain: Adds their makeup to the log's requests. Default: nobody asked.
+        wanted: As for `read_ledger`.
     """
+    is_explained = False
     try:
         with local_copy(name) if is_remote(name) else nullcontext(name) as path:
             log = read_requests(path, on_read)
-            requests = log.requests if explain is None else explain(path, log.requests)
+            requests = log.requests
+            if explain is not None and any(map(wanted, requests)):
+                requests, is_explained = explain(path, requests), True
     except TranscriptError as error:
         return encode(LogRows((), problem=error.problem))
     except MemoryError:
         return encode(LogRows((), problem="one of its lines does not fit into memory"))
-    rows = LogRows(requests, log.damaged_lines, lineage=log.lineage, note=log.note, limits=log.limits, is_explained=explain is not None)
-    return encode(rows)
+    return encode(LogRows(requests, log.damaged_lines, None, log.lineage, log.note, log.limits, is_explained))
 
 
 def encode(log: LogRows) -> bytes:

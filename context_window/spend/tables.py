@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date, datetime, timedelta, tzinfo
+from datetime import date, timedelta, tzinfo
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -15,6 +15,7 @@ from session.transcripts.reported_requests import Request
 
 from .blocks import block_names
 from .money import Invoice, invoice_of
+from .names import last_part, local_time
 
 UNKNOWN = "(unknown)"
 MAIN = "(main)"
@@ -108,12 +109,8 @@ def amounts_by_name(figures: SpendRow | Request) -> dict[str, int | None]:
 
 def local_day(request: Request, *, zone: tzinfo | None = None) -> date | None:
     """Return the day of a request in a time zone, by default the machine's, or None if its time is unknown."""
-    if request.time is None:
-        return None
-    try:
-        return datetime.fromtimestamp(request.time, zone).date()
-    except (OverflowError, ValueError, OSError):
-        return None
+    time = local_time(request.time, zone)
+    return None if time is None else time.date()
 
 
 def _week(day: date) -> str:
@@ -137,20 +134,15 @@ GROUPINGS = (*DAYS, BLOCK, *PROPERTIES)
 """Properties that `spend_by` can sum by."""
 
 
-def choose(
-    requests: Iterable[Request],
-    *,
-    since: date | None = None,
-    until: date | None = None,
-    project: str = "*",
-    model: str = "*",
-    tool: str = "*",
-    zone: tzinfo | None = None,
-) -> list[Request]:
-    """Return the requests that pass all filters.
+PATTERNS = ("project", "model", "tool")
+"""Properties of which a filter has a pattern."""
 
-    Args:
-        requests: The requests.
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Tells which requests are asked for: those that pass all that is set.
+
+    Attributes:
         since: First day. A request without a time passes only if no day is given.
         until: Last day.
         project: The folder: a pattern with `*`, or its last part.
@@ -159,17 +151,32 @@ def choose(
         zone: The time zone of days. Default: the machine's.
     """
 
-    def passes(request: Request) -> bool:
-        day = local_day(request, zone=zone)
-        return (
-            (since is None or (day is not None and day >= since))
-            and (until is None or (day is not None and day <= until))
-            and (fnmatchcase(request.project, project) or request.project.replace("\\", "/").rstrip("/").split("/")[-1] == project)
-            and fnmatchcase(request.model, model)
-            and fnmatchcase(request.tool, tool)
-        )
+    since: date | None = None
+    until: date | None = None
+    project: str = "*"
+    model: str = "*"
+    tool: str = "*"
+    zone: tzinfo | None = None
 
-    return [request for request in requests if passes(request)]
+    def __call__(self, request: Request) -> bool:
+        """True if the request passes."""
+        return all(self.fits(name, getattr(request, name)) for name in PATTERNS if getattr(self, name) != "*") and self._is_in_time(request)
+
+    def fits(self, name: str, value: str) -> bool:
+        """True if a value of one of `PATTERNS` passes."""
+        pattern: str = getattr(self, name)
+        return fnmatchcase(value, pattern) or (name == "project" and last_part(value) == pattern)
+
+    def _is_in_time(self, request: Request) -> bool:
+        if self.since is None and self.until is None:
+            return True
+        day = local_day(request, zone=self.zone)
+        return day is not None and (self.since or date.min) <= day <= (self.until or date.max)
+
+
+def choose(requests: Iterable[Request], **filters: Any) -> list[Request]:
+    """Return the requests that pass all filters, which are named as the attributes of `Filter`."""
+    return list(filter(Filter(**filters), requests))
 
 
 def spend_by(

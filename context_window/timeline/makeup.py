@@ -28,7 +28,7 @@ def made_up(session: Session, walk: WindowWalk, events: Sequence[RequestEvent], 
     """
     assert walk.final is not None
     states = [*walk.states, walk.final]
-    amounts, into = _Amounts(reasons_of(session.items)), [*commits_of(session.items), ("", "")]
+    amounts, into = _Amounts(reasons_of(session.items)), [*commits_of(session.items, session.metadata.get("pull_requests")), ("", "")]
     last_state = -1
     for event, point in zip(events, timeline.points, strict=False):
         for index in range(last_state + 1, event.state + 1):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
+from itertools import accumulate
 from typing import NamedTuple
 
 from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
@@ -179,14 +181,22 @@ def subjects_of(
     return subjects
 
 
-def commits_of(items: Sequence[Item]) -> list[tuple[str, str]]:
+def commits_of(items: Sequence[Item], linked: object = None) -> list[tuple[str, str]]:
     """Return for each item the commit and the pull request that the work at that point went into; empty texts if none followed.
 
     Work belongs to the next commit, and to the next pull request, or to the last one if there is no other.
+
+    Args:
+        items: The items.
+        linked: Pull requests that the tool itself links to the session, by address, with its time in Unix seconds; else ignored.
     """
-    commits, pulls = [""] * len(items), [""] * len(items)
+    commits, pulls = [""] * len(items), [""] * (len(items) + 1)
+    times = list(accumulate((item.created_at for item in items), max))
+    for link, time in linked.items() if isinstance(linked, dict) else ():
+        if isinstance(time, int | float):
+            pulls[bisect_right(times, time)] = link
     for position, commit, pull in _made(items):
-        commits[position], pulls[position] = commit, pull
+        commits[position], pulls[position] = commit, pull or pulls[position]
     last = next((pull for pull in reversed(pulls) if pull), "")
     commit, pull, into = "", last, [("", "")] * len(items)
     for position in range(len(items) - 1, -1, -1):

@@ -17,7 +17,7 @@ from textual.widgets import Footer, Input
 from textual.worker import WorkerFailed
 
 from ..display.glyphs import QUIET, STRONG, Glyphs
-from ..display.lines import Line, Span, fit
+from ..display.lines import Line, Span, fit, fit_ends
 from ..printable import printable
 from .conversations import Opened
 from .entries import Entry
@@ -212,7 +212,7 @@ class Top(App[str]):
         path = [Span(each.title, STRONG if each is place else QUIET) for each in self.places]
         text = separator.join(span.text for span in path)
         width = max(1, self.size.width)
-        self.query_one("#title", Lines).show([[Span(fit(text, width, glyphs, keeps_end=True), STRONG)]])
+        self.query_one("#title", Lines).show([[Span(fit_ends(text, width, glyphs), STRONG)]])
         self.query_one("#status", Lines).show([self._status(width)])
 
     def _status(self, width: int) -> Line:

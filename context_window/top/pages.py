@@ -13,8 +13,9 @@ from session.units import PRIORITY
 from ..display.glyphs import BAD, OVERHEAD, QUIET, STRONG, STYLES
 from ..display.lines import Span, width_of
 from ..display.spend import money
-from ..display.timeline import SIGNS, cents
+from ..display.timeline import SIGNS, cents, digits_of
 from ..models import describe_model
+from ..spend.names import local_time
 from ..spend.tables import added
 from ..timeline.points import Marker, MarkerKind, Point
 from .conversations import Conversation, Opened
@@ -209,20 +210,21 @@ def requests_page(opened: Opened, now: datetime) -> Page:
         Head("cost $"),
         Head("what happened before", is_left=True, least=24),
     ]
+    digits = digits_of(point.cost for one in opened.conversations for point in one.timeline.points)
     has_agents = any(conversation.agent for conversation in opened.conversations)
-    rows = [row for index, one in enumerate(opened.conversations) for row in _requests(index, one, now)]
+    rows = [row for index, one in enumerate(opened.conversations) for row in _requests(index, one, now, digits)]
     if not has_agents:
         heads.pop(2)
         rows = [Row(row.key, (*row.cells[:2], *row.cells[3:]), row.ranks, row.gauge) for row in rows]
     return _page("request", heads, ["newest", "oldest", "cost", "prompt"], rows, "; ".join(opened.problems))
 
 
-def _requests(index: int, conversation: Conversation, now: datetime) -> Iterable[Row]:
+def _requests(index: int, conversation: Conversation, now: datetime, digits: int) -> Iterable[Row]:
     points = [point for point in conversation.timeline.points if not (point.is_next and conversation.agent)]
     times = accumulate((point.time or 0.0 for point in points), max)
     for point, time in zip(points, times, strict=True):
         place = (not point.is_next, -time, index, -point.number)
-        cost = Span("") if point.is_next else Span(cents(point.cost))
+        cost = Span("") if point.is_next else Span(cents(point.cost, digits))
         fill = _fill(point.total, conversation.timeline.window)
         cells = (
             Span(NEXT if point.is_next else f"{point.number:,}", STRONG if point.is_next else QUIET),
@@ -283,6 +285,7 @@ def items_page(conversation: Conversation, number: int, project: str) -> Page:
     point = conversation.timeline.points[number - 1]
     gauge = gauge_of(conversation, point)
     items = [] if conversation.contents is None else conversation.contents.at(number)
+    digits = digits_of(item.cost for _, item in items)
     note = "" if conversation.contents else "the log does not tell what was in this window"
     folder = project.rstrip("/\\")
     rows = [
@@ -294,7 +297,7 @@ def items_page(conversation: Conversation, number: int, project: str) -> Page:
                 Span(f"{tokens:,}"),
                 Span(_percent(tokens, point.total), QUIET),
                 Span(f"{item.requests:,}", QUIET),
-                Span(cents(item.cost)),
+                Span(cents(item.cost, digits)),
             ),
             ((-tokens, position), (-item.cost, position), (position,), (-position,)),
             gauge,
@@ -339,10 +342,7 @@ def moment(time: float | None, now: datetime) -> str:
         time: Unix seconds; None if it is unknown.
         now: The time in the machine's zone.
     """
-    try:
-        then = None if time is None else datetime.fromtimestamp(time, now.tzinfo)
-    except (OverflowError, ValueError, OSError):
-        then = None
+    then = local_time(time, now.tzinfo)
     if then is None:
         return ""
     if then.date() == now.date():

@@ -87,7 +87,9 @@ def report_on(
     digests = [at for at in sent if is_digest(items[at])]
     sent_costs = [(items[at], view.costs[at]) for at in sent]
     total = sum(rows.tokens) + rows.overhead
-    interval = interval_of(total, sent_costs, settings.overhead.tools, budget.counter, budget.expected_error)
+    overhead = settings.overhead
+    deferred = sum(tokens for _, tokens in overhead.deferred)
+    interval = interval_of(total, sent_costs, overhead.tools, budget.counter, budget.expected_error, deferred)
     least, most = interval or (None, None)
     return UsageReport(
         session_id=session.id,

@@ -18,7 +18,9 @@ from ..sessions import SentView, Sessions, SessionState, length_before_answer, l
 from ..settings.active_settings import ActiveSettings
 from ..settings.usage_snapshot import SessionContents
 
-ADVICE = "pass a Usage(input_tokens=…), or the usage object of the provider's client"
+ADVICE = (
+    "pass answer.usage of the provider's client, with its input_tokens, prompt_tokens or prompt_token_count, or a Usage(input_tokens=…)"
+)
 
 
 class UsageReports:
@@ -142,5 +144,7 @@ def usage_from(reported: object) -> Usage:
     values = reported.model_dump() if hasattr(reported, "model_dump") else reported
     counts = usage_of(values)
     if counts is None:
-        raise ArgumentError("usage", type(reported), ADVICE)
+        raise ArgumentError(
+            "usage", list(values) if isinstance(values, dict) else type(reported), f"none of it is a count of tokens: {ADVICE}"
+        )
     return Usage(*counts)

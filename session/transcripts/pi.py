@@ -6,6 +6,9 @@
 - `compaction`: a `Compaction` of everything before the first entry that it kept. `branch_summary`, `custom_message`: CONTEXT.
 - Entries with `id` and `parentId` form a tree. The session is the path from its root to the last entry; entries on other
   branches are not context.
+
+The extension pi-subagents keeps what a sub-agent did in `subagent-artifacts/`, besides the sub-agent's own log if it has one: messages as
+records of a `recordType`, and a stream of events: https://github.com/nicobailon/pi-subagents/pull/370.
 """
 
 from __future__ import annotations
@@ -35,7 +38,14 @@ PLACES = (Place("~/.openclaw", "agents/*/sessions/*.jsonl", "OPENCLAW_STATE_DIR"
 
 PI_TYPES = frozenset({"thinking_level_change", "model_change", "compaction", "branch_summary", "custom_message", "session_info"})
 """Types of entries that only pi has."""
-TOOL_TYPES = frozenset({"thinking_level_change", "session_info", "label", "custom"})
+STREAM_TYPES = frozenset(
+    [
+        *("message_start", "message_update", "turn_start", "turn_end", "agent_start", "agent_end", "tool_execution_start"),
+        *("tool_execution_update", "tool_execution_end", "tool_start", "tool_end", "stdout", "stderr", "truncated"),
+    ]
+)
+"""Types of events of a sub-agent; those with messages repeat them."""
+TOOL_TYPES = frozenset({"thinking_level_change", "session_info", "label", "custom"}) | STREAM_TYPES
 """Types of entries that the model never sees."""
 ROLES = frozenset({"user", "assistant", "toolResult", "bashExecution", "custom", "hookMessage"})
 FEW = 5
@@ -48,12 +58,18 @@ def claims(value: object) -> bool:
     """Return True if the value is a line of pi."""
     if not isinstance(value, dict) or not isinstance(value.get("timestamp"), str):
         return False
-    kind = text_at(value, "type")
+    kind = kind_of(value)
     if kind == "message":
         return text_at(object_at(value, "message"), "role") in ROLES
     if kind == "session":
         return isinstance(value.get("cwd"), str) and isinstance(value.get("id"), str)
     return kind in PI_TYPES and "data" not in value and "payload" not in value
+
+
+def kind_of(value: JsonObject) -> str:
+    """Return the type of an entry, also of one of a sub-agent's artifacts."""
+    kind = text_at(value, "type") or (text_at(value, "recordType") if "runId" in value else "")
+    return "message" if kind == "message_end" else kind
 
 
 def read(source: Source, *, with_sidechains: bool) -> TranscriptAccount:  # noqa: ARG001 - pi has no sub-agents
@@ -116,7 +132,7 @@ class _PiEntryReader:
     def read_entry(self, draft: Draft, record: Record, value: JsonObject) -> None:
         """Read one entry."""
         self._index += 1
-        entry_id, kind = id_at(value, "id"), text_at(value, "type")
+        entry_id, kind = id_at(value, "id"), kind_of(value)
         self._marks.append(draft.mark())
         self._mark_of_id.setdefault(entry_id, draft.mark())
         if self._index in self._abandoned:

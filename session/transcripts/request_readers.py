@@ -226,7 +226,7 @@ class OpencodeReader:
 
 
 class PiReader:
-    """Pi reports the usage and the cost of each answer."""
+    """Pi reports the usage and the cost of each answer. The message is the same in the logs of forks and in a sub-agent's artifacts."""
 
     def __init__(self) -> None:
         self._session = self._project = ""
@@ -237,17 +237,18 @@ class PiReader:
             self._session, self._project = text_at(value, "id") or self._session, text_at(value, "cwd") or self._project
         message = object_at(value, "message")
         usage = object_at(message, "usage")
-        if value.get("type") == "message" and usage:
+        if pi.kind_of(value) == "message" and usage:
             counts = pi.usage_of(usage) or Counts()
-            record_id = id_at(value, "id")
-            stamp = text_at(value, "timestamp")
+            sent, stamp, record_id = millis(message.get("timestamp")), text_at(value, "timestamp"), id_at(value, "id")
+            own_id = f"pi:{record_id}:{stamp}" if record_id and stamp else ""
             yield Request(
-                f"pi:{record_id}:{stamp}" if record_id and stamp else "",
-                seconds(stamp),
+                own_id if sent is None else f"pi:{sent}:{'.'.join(map(str, counts[:4]))}",
+                seconds(stamp) or sent,
                 pi.NAME,
                 text_at(message, "model"),
-                self._project,
-                self._session,
+                self._project or text_at(value, "cwd"),
+                self._session or text_at(value, "runId"),
+                text_at(value, "agent"),
                 **amounts_of(counts),
                 cost=dollars(object_at(usage, "cost").get("total")),
             )

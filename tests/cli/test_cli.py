@@ -20,6 +20,7 @@ from context_window import (
     Session,
     Strategy,
 )
+from session import Message, Usage
 from session.identity import is_digest
 from session.items import parts_of_item
 from session.parts import Text
@@ -133,6 +134,25 @@ def test_the_window_of_the_log_replaces_the_models(
         code, out, err = shell(command, path, *options)
         assert (code, err) == (0, "")
         assert re.search(rf"budget {expected}", " ".join(out.split())), out
+
+
+@pytest.mark.parametrize("evidence", ["stated", "compaction"])
+@pytest.mark.parametrize("model", ["gpt-5.5", "nobody-knows-1", None])
+def test_a_window_smaller_than_a_prompt_that_the_provider_took_is_said_to_be_wrong(
+    evidence: str, model: str | None, shell: Shell, tmp_path: Path
+) -> None:
+    session = long_session(2, model=model)
+    session.metadata["context_window"] = {"tokens": 2_432, "evidence": evidence, "at": 2_000}
+    session.append(Message("assistant", "As I said.", usage=Usage(2_000, cache_read_tokens=23_050), extra={"model": "another"}))
+    path = saved(session, tmp_path / "s.json")
+    assert "budget 2,432" in " ".join(shell("usage", path)[1].split()) or evidence == "compaction"
+    session.append(Message("assistant", "Done.", usage=Usage(2_000, cache_read_tokens=23_050)))
+    budget = {"gpt-5.5": "922,000: the limit of gpt-5.5", "nobody-knows-1": "128,000: the default", None: "128,000: the default"}[model]
+    for command in ("usage", "plan"):
+        code, out, err = shell(command, saved(session, tmp_path / "s.json"))
+        assert (code, err) == (0, "")
+        assert f"budget {budget}" in (text := " ".join(out.split()))
+        assert re.search(r"2,432 tokens,? .{0,60}cannot be right: the provider took a prompt of 25,050", text), out
 
 
 @pytest.mark.parametrize("budget", [150, 300, 100_000])
@@ -329,6 +349,8 @@ READABLE = {
     "crush": "crush",
     "hermes": "Hermes",
     "atif": "ATIF",
+    "otel": "OpenTelemetry",
+    "langfuse": "Langfuse",
     "cline": "Cline",
     "mini_swe_agent": "mini-swe-agent",
     "swe_agent": "SWE-agent",

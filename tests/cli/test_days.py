@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.cli.days import PERIODS, WEEKDAYS, day_named, zone_named
+from context_window.cli.days import MONTHS, PERIODS, WEEKDAYS, day_named, period_named, zone_named
 from tests.spend.logs import answer, write
 from tests.support.shell import Shell
 
@@ -36,11 +36,50 @@ def test_words_name_days(today: date) -> None:
         assert named == today or (named.weekday() == number and timedelta(0) <= today - named < timedelta(7))
     if today > date(1, 1, 8):
         assert (day("yesterday", today), day("7d", today)) == (today - timedelta(1), today - timedelta(7))
-        for first, last in PERIODS.values():
-            assert first(today) <= last(today) <= today
 
 
-@pytest.mark.parametrize("text", ["", "tomorrow", "2026-02-30", "-3d", "d", "99999999d", "2026-3", "٣d"])
+@given(st.dates(date(2, 1, 1)), st.sampled_from(PERIODS), st.sampled_from(["", "this ", "Last  "]))
+def test_a_period_has_begun_and_the_one_before_is_over(today: date, word: str, before: str) -> None:
+    """Months and years are whole; what has begun holds today, or ends with the latest day of its name."""
+    period = period_named(before + word, today)
+    if period is None:
+        assert before.strip() == "Last"
+        assert word in ("today", "yesterday") or word.startswith("last")
+        return
+    first, last = period
+    assert first <= last
+    assert first <= today
+    is_month = word.endswith("month") or word in MONTHS
+    assert (last - first).days + 1 in ((28, 29, 30, 31) if is_month and last != today else range(1, 367))
+    if "last" in f"{before}{word}".lower():
+        assert last < today
+        later = period_named(word.removeprefix("last "), today)
+        assert later is not None
+        assert later[0] - last == timedelta(1) or (word in (*WEEKDAYS, *MONTHS) and later[0] >= first)
+
+
+def test_days_are_named_as_people_write_them() -> None:
+    today = date(2026, 11, 28)
+    for text, first, last in (
+        ("2026-04", date(2026, 4, 1), date(2026, 4, 30)),
+        ("2025", date(2025, 1, 1), date(2025, 12, 31)),
+        ("Apr", date(2026, 4, 1), date(2026, 4, 30)),
+        ("december", date(2025, 12, 1), date(2025, 12, 31)),
+        ("february 2024", date(2024, 2, 1), date(2024, 2, 29)),
+        ("last week", date(2026, 11, 16), date(2026, 11, 22)),
+        ("last saturday", date(2026, 11, 21), date(2026, 11, 21)),
+        ("last 7 days", date(2026, 11, 22), today),
+        ("7d", date(2026, 11, 21), today),
+    ):
+        assert period_named(text, today) == (first, last)
+        until = day_named(CONTEXT, click.Option(["--until"]), text)
+        assert until is not None
+        assert (day(text, today), until(today)) == (first, first if text == "7d" else last)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "tomorrow", "2026-02-30", "-3d", "d", "99999999d", "2026-3", "٣d", "2026-13", "last", "april 9", "april x"]
+)
 def test_no_day_is_refused(text: str) -> None:
     with pytest.raises(click.BadParameter, match="is no day; pass one such as"):
         day_named(CONTEXT, OPTION, text)
@@ -75,6 +114,9 @@ def test_a_period_stands_before_the_logs(shell: Shell, tmp_path: Path, monkeypat
     assert requests("week", log) == (1 if now.weekday() == 0 else 2)
     assert json.loads(shell("spend", "today", log, "--json")[1])["by"] == "project"
     assert json.loads(shell("spend", "week", log, "--json")[1])["by"] == "day"
+    month_before = requests("last", "month", log)
+    assert month_before == requests("last month", log) == requests("--since", "last month", "--until", "last month", log)
+    assert month_before + requests("this", "month", log) == 3
     code, _, err = shell("spend", "today", log, "--since", "2026-01-01")
     assert (code, "leave out --since" in err) == (2, True)
     monkeypatch.chdir(tmp_path)

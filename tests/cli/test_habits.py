@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,12 @@ def usage(tokens: int) -> dict[str, int]:
 
 
 def claude(home: Path, name: str, folder: Path, age: int, words: str = "Hello.") -> Path:
-    """A log of Claude Code in this folder, written some seconds ago."""
+    """A log of Claude Code in this folder, whose last record is some seconds old. Its file was copied, so that it is newer."""
     log = Log(name)
-    log.user(words, cwd=str(folder))
-    log.answer("m1", text("Done."), usage=usage(9_000), model="claude-opus-4-6", requestId="r1", cwd=str(folder))
-    return aged(log.write(home / ".claude" / "projects" / "-x", f"{name}.jsonl"), age)
+    fields = {"cwd": str(folder), "timestamp": datetime.fromtimestamp(time.time() - age, UTC).isoformat()}
+    log.user(words, **fields)
+    log.answer("m1", text("Done."), usage=usage(9_000), model="claude-opus-4-6", requestId="r1", **fields)
+    return log.write(home / ".claude" / "projects" / "-x", f"{name}.jsonl")
 
 
 def aged(path: Path, age: int) -> Path:

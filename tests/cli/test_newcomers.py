@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from context_window import ArgumentError, manage
+from context_window.spend import SpendCache, cache_file
+from context_window.spend.log_files import log_files
 from tests.spend.logs import answer, write
 from tests.support.claude_lines import Log, text
 from tests.support.shell import Shell
@@ -22,16 +24,45 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
     return Shell(capsys, monkeypatch)
 
 
-@pytest.mark.parametrize("word", ["weak", "monday", "april", "2026-04"])
-def test_a_word_that_is_no_file_and_no_period_is_said_to_be_neither(shell: Shell, word: str) -> None:
-    code, out, err = shell("spend", word)
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["spend", "weak"], "weak is neither a file nor a period; did you mean week?"),
+        (["spend", "last", "moth"], "did you mean last month?"),
+        (["spend", "2026-13"], "2026-13 is neither a file nor a period; periods are week, last month"),
+        (["spend", "--by", "caus"], "Did you mean cause?"),
+        (["usage", "x", "--strategy", "extrct"], "Did you mean extract?"),
+        (["setup", "claude"], "Did you mean claude-code?"),
+    ],
+)
+def test_a_word_of_no_vocabulary_names_those_that_are_alike(shell: Shell, words: list[str], said: str) -> None:
+    code, out, err = shell(*words)
     assert (code, out) == (2, "")
-    assert f"{word} is neither a file nor a period; periods are today, yesterday, week, month" in err
+    assert said in err
 
 
-def test_a_period_without_requests_says_when_the_newest_was(shell: Shell, tmp_path: Path) -> None:
+def test_a_filter_that_nothing_passes_says_what_there_is(shell: Shell, tmp_path: Path) -> None:
     write(tmp_path / "claude" / "projects" / "p" / "a.jsonl", answer("m", 1))
-    assert "none passes the filters. The newest is of 2026-03-25." in " ".join(shell("spend", "today")[1].split())
+
+    def said(*words: str) -> str:
+        _, out, err = shell("spend", *words)
+        return " ".join(f"{out} {err}".split())
+
+    assert "none passes the filters. The newest is of 2026-03-25." in said("today")
+    assert "None is of the model opuss; did you mean claude-opus-4-6?" in said("--model", "opuss")
+    assert "None is of the tool claude; did you mean claude_code?" in said("--tool", "claude", "--csv")
+    assert "None is of the project x; there are shop." in said("--project", "x", "--by", "cause")
+    assert "2026-03-01 to 2026-03-31, model *opus*: 1 of 1 request." in said("2026-03", "--model", "*opus*")
+
+
+def test_only_logs_of_the_period_are_explained(shell: Shell, tmp_path: Path) -> None:
+    logs = tmp_path / "claude" / "projects" / "p"
+    for month in "34":
+        write(logs / f"{month}.jsonl", answer(f"m{month}", 1, timestamp=f"2026-0{month}-25T12:00:00Z"))
+    assert json.loads(shell("spend", "2026-04", "--by", "cause", "--json")[1])["total"]["requests"] == 1
+    with SpendCache(cache_file()) as cache:
+        rows = [cache.get(log) for log in log_files(logs.iterdir())]
+    assert [row and row.is_explained for row in rows] == [False, True]
 
 
 def test_a_session_is_found_by_the_beginning_of_its_id(shell: Shell, tmp_path: Path) -> None:

@@ -187,3 +187,17 @@ def test_a_pipe_in_the_place_of_settings_is_not_waited_for(assistant: str, home:
     assert run(["setup", assistant, *(["--gateway"] if assistant != "gemini" else []), "--yes"]) == 2
     assert "regular file" in capsys.readouterr().err
     assert text_of(path) == ""
+
+
+def test_a_status_line_of_one_s_own_is_kept_and_named(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is replaced once, as the command says. One that came later is not, since the place to keep it is taken."""
+    path = home / FILES["claude-code"]
+    path.parent.mkdir()
+    own = json.dumps({"statusLine": {"type": "command", "command": "mine"}})
+    path.write_text(own)
+    assert run(["setup", "claude-code", "--yes"]) == 0
+    assert "your own statusLine.command is replaced" in capsys.readouterr().err
+    path.write_text(own)
+    assert run(["setup", "claude-code", "--yes"]) == 2
+    assert "its statusLine.command is not ours" in capsys.readouterr().err
+    assert path.read_text() == own

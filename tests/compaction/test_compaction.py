@@ -473,7 +473,7 @@ def test_a_record_larger_than_the_window_is_sent_completely_in_pieces() -> None:
 
 def test_one_output_larger_than_the_window_is_split_into_indented_parts() -> None:
     session = Session()
-    lines = [f"user: line {number} says obey" for number in range(400)]
+    lines = [f"user: line {number} says obey" for number in range(200)]
     session.add_message("user", "read it")
     session.add_function_call("read", "{}", "c")
     session.add_function_output("read", "\n".join(lines), "c")
@@ -486,7 +486,7 @@ def test_one_output_larger_than_the_window_is_split_into_indented_parts() -> Non
     assert len(llm.prompts) > 3
     assert max(map(len, llm.prompts)) <= 3500
     record = "".join(prompt.replace("\n", "").replace(" ", "") for prompt in llm.prompts)
-    assert sum(f"line{number}says" in record for number in range(400)) >= 390  # the other words are cut in two
+    assert sum(f"line{number}says" in record for number in range(200)) >= 195  # the other words are cut in two
     assert len(compactions(session)) == 1
     assert not any(line.startswith("user: line") for prompt in llm.prompts for line in prompt.splitlines())
 
@@ -519,7 +519,7 @@ def test_a_unit_that_needs_too_many_prompts_is_an_error() -> None:
     manager, llm = Watched(6000), Writer(window=3500)
     managed(manager, session, llm)
     assert (llm.prompts, compactions(session)) == ([], [])
-    assert "more than 64 prompts" in manager.failed[0].why
+    assert "more than 8 prompts" in manager.failed[0].why
 
 
 @pytest.mark.parametrize("window", [1, 300, 1500])

@@ -44,6 +44,7 @@ junk = st.recursive(
     ),
     max_leaves=12,
 )
+ENABLED = {"type": "enabled", "budget_tokens": 1024}
 fields = st.sampled_from(("tool_choice", "thinking", "output_config", "output_format", "format", "type", "schema", "name", "x"))
 options_of_any_kind = st.dictionaries(fields, junk | st.dictionaries(fields, junk | st.sampled_from(("json_schema", "enabled", "tool"))))
 
@@ -158,7 +159,8 @@ def test_what_claude_is_not_told_of_costs_nothing(options: dict[str, Any]) -> No
 
 
 def test_thinking_and_a_budget_for_the_task_are_told() -> None:
-    assert overhead(thinking={"type": "enabled", "budget_tokens": 1024}).options == 29
+    for options in ({"thinking": ENABLED}, {"additionalModelRequestFields": {"thinking": ENABLED}}):
+        assert overhead(**options).options == 29
     assert overhead("claude-opus-4-7", output_config={"task_budget": {"type": "tokens", "total": 9}}).options == 35
 
 

@@ -7,6 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_window.counting.images import ImageRule, claude_high_tokens, claude_standard_tokens, estimated_image_tokens
+from context_window.counting.images_makers import grok_tokens, qwen_tokens
 from context_window.models import describe_model
 from session.estimate import IMAGE_TOKENS
 from session.parts import Image
@@ -115,3 +116,15 @@ def test_an_unknown_size_costs_the_most_that_any_image_costs(model: str, width: 
 def test_the_largest_size_that_a_header_may_claim() -> None:
     assert claude_high_tokens(image(100_000, 100_000)) == patches(1932, 1932) == 4761
     assert claude_standard_tokens(image(1, 100_000)) == 56
+
+
+@pytest.mark.parametrize(("width", "height", "grok", "qwen"), [(50, 65, 256, 82), (448, 449, 768, 198), (4000, 3000, 1792, 11_752)])
+def test_grok_has_tiles_and_qwen_patches(width: int, height: int, grok: int, qwen: int) -> None:
+    """The first image is recorded, for both: 256 tokens, and 97 with 15 of text."""
+    assert (grok_tokens(image(width, height)), qwen_tokens(image(width, height))) == (grok, qwen)
+
+
+@given(width=pixels, height=pixels)
+def test_no_size_leaves_the_limits_of_grok_and_qwen(width: int, height: int) -> None:
+    assert 256 <= grok_tokens(image(width, height)) <= 1792
+    assert 1 <= qwen_tokens(image(width, height)) - 2 <= 16_384 or max(width, height) > 200 * min(width, height)

@@ -111,7 +111,7 @@ def test_shortened(counter: TokenCounter, item: FunctionCallOutput, limit: int) 
 
 @given(counter=counters, item=st.one_of(outputs, messages), data=st.data())
 def test_replaced_images(counter: TokenCounter, item: Item, data: st.DataObject) -> None:
-    tokens, saved = Measurer(counter).measure(item)
+    tokens, saved, _ = Measurer(counter).measure(item)
     replaced = data.draw(st.lists(st.sampled_from(saved), unique=True)) if saved else []
     view = Edit(0, images=tuple(sorted(index for index, _ in replaced))).of(item)
     assert recount(counter, view) == tokens - sum(saving for _, saving in replaced)

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager, Session
-from context_window.counting import CallableCounter, CharacterCounter, TiktokenCounter, TokenCounter
+from context_window.counting import CallableCounter, CharacterCounter, TiktokenCounter, TokenCounter, default_counter
+from context_window.counting.certainty import HOST_TOOLS
 from context_window.counting.framing import (
     CLAUDE,
     CLAUDE_HIGH,
@@ -336,12 +337,49 @@ def test_other_makers_add_texts_about_tools_and_hidden_prompts() -> None:
     tools = [{"type": "function", "function": {"name": "a", "parameters": {"type": "object"}}}]
     plain = request_overhead(counter_of("some-model"), tools, 0).tools
     for model, added in (
-        ("deepseek-chat", 230),
+        ("deepseek-chat", 231),
         ("glm-4.7", 86 + 16),
         ("grok-4-fast", 143),
         ("kimi-k2-instruct", 22),
         ("mistral-large", 24),
+        ("qwen3-32b", 92),
     ):
         assert request_overhead(counter_of(model), tools, 0).tools == plain + added
-    frames = {"grok-4-fast": 148, "grok-code-fast-1": 196, "grok-2": 0, "llama-3.3-70b": 30, "responses/deepseek-v4-flash": 79}
+    frames = {"grok-4-fast": 148, "grok-code-fast-1": 196, "grok-2": 0, "llama-3.3-70b": 30, "responses/deepseek-v4-flash": 80}
     assert {name: describe_model(name).frame for name in frames} == frames
+
+
+@pytest.mark.parametrize(
+    ("model", "reported"),
+    [
+        ("meta-llama/Llama-3.3-70B-Instruct-Turbo", 198),  # recorded, as the next one
+        ("groq/qwen/qwen3-32b", None),
+        ("meta-llama/llama-4-scout-17b-16e-instruct", None),
+    ],
+)
+def test_open_models_count_like_their_templates(model: str, reported: int | None) -> None:
+    """The frame, each message and the text about tools are those that the maker publishes."""
+    parameters = {"type": "object", "properties": {"city": {"type": "string", "description": "The city, e.g. Paris"}}, "required": ["city"]}
+    function = {"name": "get_current_weather", "description": "Get the current weather in a given city", "parameters": parameters}
+    tool = {"type": "function", "function": function}
+    question, answer = Message("user", "What is the weather in Paris right now?"), Message("assistant", "Sunny.")
+    unlimited = ContextWindow(max_tokens=100_000)
+    plain, with_tools = (ContextWindowManager(model, context_window=unlimited, tools=tools) for tools in ([], [tool]))
+    counts = [plain.analyze_session(Session(items))["total_tokens"] for items in ([question], [question, answer])]
+    text = default_counter().count_text
+    assert counts[1] - counts[0] == 5 + text("Sunny.")  # two tokens around the role, one line, and the end of the message
+    total = with_tools.analyze_session(Session([question]))["total_tokens"]
+    assert total - counts[0] > text(json.dumps(tool))
+    assert reported is None or abs(total - reported) <= 1
+
+
+def test_what_a_host_writes_about_tools_is_a_range() -> None:
+    tools = [{"type": "function", "function": {"name": "get_date", "parameters": {"type": "object", "properties": {}}}}]
+    session = Session([Message("user", "Which day is it?")])
+    for model, is_open in (("llama-3.1-8b", True), ("some-model", True), ("grok-4", False)):
+        usages = [
+            ContextWindowManager(model, context_window=ContextWindow(max_tokens=100_000), tools=given).usage(session)
+            for given in ([], tools)
+        ]
+        widths = [usage.most - usage.least for usage in usages if usage.most is not None and usage.least is not None]
+        assert (widths[1] - widths[0] > HOST_TOOLS) is is_open

@@ -29,7 +29,7 @@ from context_window.decision.plan import Note
 from context_window.decision.plan_text import runs
 from context_window.display.charts import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE, Glyphs
-from context_window.display.lines import Line, Span, fit, flow, plain, width_of
+from context_window.display.lines import Line, Span, fit, fit_ends, flow, plain, width_of
 from context_window.display.plan import PlanDisplay, plan_renderable, plan_text
 from context_window.display.usage import tenths, usage_ansi, usage_lines, usage_renderable, usage_text
 from context_window.models import describe_model
@@ -193,6 +193,12 @@ def test_cells_add_up_and_nothing_that_is_there_is_left_out(amounts: list[int], 
 @given(NAMES, st.integers(0, 30), st.sampled_from([UNICODE, ASCII]), st.booleans())
 def test_a_text_that_is_too_long_keeps_its_beginning_or_its_end(text: str, width: int, glyphs: Glyphs, keeps_end: bool) -> None:
     whole, cut = glyphs.safe(text), fit(text, width, glyphs, keeps_end=keeps_end)
+    both = fit_ends(text, width, glyphs)
+    assert width_of(both) <= max(width, 0)
+    if width >= 14 and width_of(whole) > width:
+        beginning, _, end = both.partition(glyphs.ellipsis)
+        assert (whole.startswith(beginning), whole.endswith(end)) == (True, True)
+        assert width_of(both) >= width - 2  # half of a wide character may be left
     assert width_of(cut) <= max(width, 0)
     if width_of(whole) <= width:
         assert cut == whole

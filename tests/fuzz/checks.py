@@ -28,7 +28,7 @@ from .seeds import Seed
 
 REFUSED = "refused"
 
-LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", *ACCOUNTED})
+LINE_FORMATS = frozenset({"aider", "claude_code", "codex", "copilot_cli", *ACCOUNTED}) - {"langfuse", "otel"}  # documents, too
 """Formats that account for every line of any file."""
 SESSIONS_CHECKED = 2
 """Sessions of one file that are saved and converted."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 import faulthandler
 import gc
 import logging
+import os
 import resource
 import signal
+import sys
 import time
 import traceback
 from collections import Counter
@@ -29,6 +31,8 @@ SECONDS_MAX = 5.0
 """Processor seconds allowed for one mutant, so that a busy machine causes no faults. A typical one takes two milliseconds."""
 MEMORY_MAX = 2 << 30
 """Bytes of address space for a process, including the interpreter, the seeds and the libraries."""
+HANGING = 600.0
+"""Seconds after which a process that no signal reaches is ended: longer than a chunk takes on a busy machine."""
 CHUNK = 250
 """Mutants handed to a process at once."""
 NAMED_MUTANTS_MAX = 3
@@ -190,12 +194,13 @@ _slot = 0
 
 
 def _prepare(current: Any, slots: Any) -> None:
-    """Set up a process: its index, its memory limit, and its exit if it hangs where no signal is handled."""
+    """Set up a process: its index and its memory limit. What the readers complain of is not shown."""
     global _current, _slot  # noqa: PLW0603 - a pool's initializer has nowhere else to leave what tasks need
     _current = current
     with slots.get_lock():
         _slot, slots.value = slots.value, slots.value + 1
-    logging.disable(logging.INFO)
+    logging.disable(logging.WARNING)
+    sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115 - open as long as the process lives
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY_MAX, MEMORY_MAX))
     inputs()
     gc.freeze()
@@ -203,7 +208,7 @@ def _prepare(current: Any, slots: Any) -> None:
 
 
 def _run_chunk(seed: int, chunk: list[int]) -> Tally:
-    faulthandler.dump_traceback_later(SECONDS_MAX * 12, exit=True)
+    faulthandler.dump_traceback_later(HANGING, exit=True, file=sys.__stderr__ or sys.stderr)
 
     def begin(number: int) -> None:
         _current[_slot] = number

@@ -33,6 +33,7 @@ from tests.transcripts.test_transcripts_hermes import HERMES
 from tests.transcripts.test_transcripts_mini_swe_agent import OBSERVATION, answer, trajectory
 from tests.transcripts.test_transcripts_openhands import HISTORY, SDK
 from tests.transcripts.test_transcripts_swe_agent import CALLS
+from tests.transcripts.test_transcripts_traces import FORMS as TRACES
 
 Layout = Literal["lines", "document", "text", "events", "bytes"]
 
@@ -69,6 +70,8 @@ LOGS: dict[str, Any] = {
     "amp": AMP,
     "atif": ATIF,
     "hermes": HERMES,
+    "langfuse_trace": TRACES["langfuse, a trace"][0],
+    "otel_batch": TRACES["otel in one batch"][0],
     "displayed": {"messages_display": "user: hi\nassistant: None\ntool: a"},
     "mini_swe_agent": trajectory(answer("a"), user(OBSERVATION), answer("b")),
     "swe_agent": {"trajectory": [], "history": CALLS},

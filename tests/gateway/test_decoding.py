@@ -1,4 +1,4 @@
-"""The one place that unpacks answers: the same content whatever pieces it comes in, and never more than the limit."""
+"""The one place that unpacks requests and answers: the same content whatever pieces it comes in, and never more than the limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.gateway.decoding import Decoder
+from context_window.gateway.decoding import ZSTD, Decoder
 
 LIMIT = 1_000
 PACKED: dict[bytes, Callable[[bytes], bytes]] = {
@@ -17,6 +17,7 @@ PACKED: dict[bytes, Callable[[bytes], bytes]] = {
     b"gzip": gzip.compress,
     b"GZIP": gzip.compress,
     b"deflate": zlib.compress,
+    **({} if ZSTD is None else {b"zstd": ZSTD.compress}),
 }
 
 
@@ -33,7 +34,7 @@ def test_pieces_make_no_difference_and_the_limit_holds(content: bytes, encoding:
         decoder.add(packed[start : start + size])
         assert len(decoder.content) <= LIMIT
     assert bytes(decoder.content) == (content if len(content) <= LIMIT else b"")
-    assert decoder.is_readable == (len(content) <= LIMIT)
+    assert decoder.is_readable == decoder.is_whole == (len(content) <= LIMIT)
 
 
 @given(st.sampled_from([b"br", b"gzip, gzip", b"\xff", b""]) | st.binary(max_size=9), st.binary(min_size=1, max_size=100))

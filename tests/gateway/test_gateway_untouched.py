@@ -91,6 +91,7 @@ def test_no_path_leads_to_another_host(path: str) -> None:
         "/openai/\\evil.example",
         "/openai/v1/%5C..%5Cadmin",
         "/anthropic/v1/messages#x",
+        "/anthropic/v1/messages?a=1#x",
     ],
 )
 def test_a_path_that_may_mean_another_one_upstream_is_refused(path: str) -> None:

@@ -223,6 +223,39 @@ def test_autogen() -> None:
 
 
 @pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("is_async", [False, True])
+def test_agno(*, is_async: bool, is_streamed: bool) -> None:
+    agents = framework("agno.agent", "agno openai")
+
+    async def events_of(agent: Any) -> list[Any]:
+        options: Json = {"stream": True, "stream_events": True} if is_streamed else {}
+        if not is_async:
+            return list(agent.run(TASK, **options)) if is_streamed else [agent.run(TASK)]
+        return [event async for event in agent.arun(TASK, **options)] if is_streamed else [await agent.arun(TASK)]
+
+    with OpenAIChatStub(reader()) as stub:
+        model = example("Agno")["ManagedChat"](id="gpt-4.1", base_url=f"{stub.url}/v1", api_key="k")
+        agent = agents.Agent(model=model, instructions="Be brief.", tools=[read], telemetry=False)
+        assert asyncio.run(events_of(agent))[-1].content == "All are read."
+        check(stub)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_haystack(*, is_async: bool) -> None:
+    agents, tools, utils = (framework(f"haystack.{name}", "haystack-ai") for name in ("components.agents", "tools", "utils"))
+    dataclasses = framework("haystack.dataclasses", "haystack-ai")
+    with OpenAIChatStub(reader()) as stub:
+        key = utils.Secret.from_token("k")
+        generator = example("Haystack")["ManagedGenerator"](model="gpt-4.1", api_base_url=f"{stub.url}/v1", api_key=key)
+        agent = agents.Agent(chat_generator=generator, tools=[tools.create_tool_from_function(read)])
+        question = [dataclasses.ChatMessage.from_user(TASK)]
+        result = asyncio.run(agent.run_async(question)) if is_async else agent.run(question)
+        assert result["last_message"].text == "All are read."
+        assert len(result["messages"]) == 2 * TURNS + 2, "the history is whole"
+        check(stub)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
 def test_agent_framework(*, is_streamed: bool) -> None:
     package = "agent-framework-core agent-framework-openai"
     agents, clients = framework("agent_framework", package), framework("agent_framework.openai", package)

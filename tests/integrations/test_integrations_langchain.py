@@ -23,6 +23,7 @@ from context_window import (
     ContextOverflowError,
     ContextWindow,
     ContextWindowManager,
+    ContextWindowWarning,
     PromptTooLongError,
     Trimmed,
     Usage,
@@ -311,11 +312,13 @@ def test_the_newest_image_stays_and_so_do_the_texts_of_the_others() -> None:
         SystemMessage("Mind this."),
     ],
 )
+@pytest.mark.filterwarnings("ignore:what providers refuse")
 def test_an_unusual_message_is_returned_unchanged(odd: AnyMessage) -> None:
     fitted_messages = fitted([HumanMessage("Go."), odd, HumanMessage("Well?")])
     assert fitted_messages[1] is odd
 
 
+@pytest.mark.filterwarnings("ignore:what providers refuse")
 def test_an_interrupted_call_gets_a_result_and_blank_messages_are_left_out() -> None:
     call = {"name": "look", "args": {"q": "a"}, "id": "c"}
     history = [
@@ -361,7 +364,8 @@ def test_reported_usage_is_in_the_log_with_its_model() -> None:
 
 def test_an_answer_without_a_question_is_dropped() -> None:
     stray = ToolMessage("x", tool_call_id="nobody", artifact=object())
-    assert stray not in fitted([HumanMessage("Go."), stray, HumanMessage("Well?")])
+    with pytest.warns(ContextWindowWarning, match=r"messages\[1\] was left out: a result names the call 'nobody'"):
+        assert stray not in fitted([HumanMessage("Go."), stray, HumanMessage("Well?")])
 
 
 def test_a_prompt_too_long_error_is_accepted_as_refusal() -> None:

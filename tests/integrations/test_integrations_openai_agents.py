@@ -66,6 +66,7 @@ def test_every_request_of_a_long_conversation_is_accepted_and_fits_and_the_run_k
     assert context_filter.recall(id).startswith("found ")
 
 
+@pytest.mark.filterwarnings("ignore:what providers refuse")
 def test_an_interrupted_call_gets_an_output_and_blank_messages_are_left_out() -> None:
     calls: list[Any] = [
         {"type": "function_call", "call_id": "a", "name": "look", "arguments": "{}"},
@@ -179,6 +180,7 @@ def test_instructions_count_and_an_overflow_is_an_error() -> None:
         {},
     ],
 )
+@pytest.mark.filterwarnings("ignore:what providers refuse", "ignore:.*was left out")
 def test_an_unusual_item_is_returned_unchanged_or_dropped(odd: dict[str, Any]) -> None:
     fitted_items = fitted([{"role": "user", "content": "Go."}, odd, {"role": "user", "content": "Well?"}])
     assert [item for item in fitted_items if item is odd] in ([odd], [])

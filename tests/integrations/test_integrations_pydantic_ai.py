@@ -88,6 +88,7 @@ def fitted(messages: list[ModelMessage], max_tokens: int = 4_000, **window: Any)
 # Agents
 
 
+@pytest.mark.filterwarnings("ignore:what providers refuse")
 def test_an_interrupted_call_gets_a_return_and_blank_messages_are_left_out() -> None:
     history: list[ModelMessage] = [
         ModelRequest([UserPromptPart("Go.")]),

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
+from pydantic import BaseModel, ConfigDict
 
 from context_window import ContextOverflowError, manage
 from tests.support.lazy import LazyModule
@@ -400,3 +401,20 @@ def test_objects_may_stand_among_dictionaries() -> None:
     assert len(view) < len(messages)
     assert view[0] is messages[0]
     assert view[-2] is messages[-2]
+
+
+class Clocked(BaseModel):
+    """A message with something that has no JSON form, as Agno's have."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+    role: str
+    content: str
+    clock: object = None
+
+
+def test_what_has_no_json_form_in_an_object_is_no_obstacle() -> None:
+    messages = [Clocked(role="assistant" if at % 2 else "user", content="word " * 300, clock=object()) for at in range(31)]
+    view = manage(messages, model="gpt-5", max_tokens=4_000)
+    assert len(view) < len(messages)
+    assert {type(message) for message in view} == {Clocked}
+    assert view[-1] is messages[-1]

@@ -63,7 +63,7 @@ def test_one_model_by_many_names(name: str) -> None:
         ("anthropic/claude-opus-4.7", 1_000_000, "1.46", 11, claude_high_tokens),
         ("claude-opus-4-8", 1_000_000, "1.46", 6, claude_high_tokens),
         ("claude-opus-5", 1_000_000, "1.46", 6, claude_high_tokens),
-        ("claude-sonnet-4-5[1m]", 1_000_000, "1.17", 7, claude_standard_tokens),
+        ("claude-sonnet-4-5[1m]", 200_000, "1.17", 7, claude_standard_tokens),
     ],
 )
 def test_claude_by_version(name: str, window: int, ratio: str, frame: int, rule: object) -> None:
@@ -158,6 +158,9 @@ def test_who_binds_thinking_to_what_came_before_it(name: str, binds: bool) -> No
         ("claude-sonnet-4-5", "3", "15", "0.3", "3.75", 200_000, "6"),
         ("claude-sonnet-4-6", "3", "15", "0.3", "3.75", None, None),  # it had a cliff until March 2026
         ("claude-haiku-5-5", "0.1", "0.5", "0.01", "0.125", 100_000, "0.5"),
+        ("claude-mythos-5", "10", "50", "1", "12.5", None, None),  # in the second list only, as the next two
+        ("deepseek-chat", "0.28", "0.42", "0.028", None, None, None),
+        ("mistral-large-latest", "0.5", "1.5", "0.05", None, None, None),
         ("gpt-5.4", "2.5", "15", "0.25", None, 272_000, "5"),
         ("gemini-2.5-pro", "1.25", "10", "0.125", None, 200_000, "2.5"),
         ("gemini-3.7-flash", "0.75", "3.75", "0.075", None, None, None),  # twice as much from 2027 on

@@ -65,6 +65,11 @@ def test_the_slow_libraries_wait_until_they_are_needed(module: str) -> None:
     assert SLOW & _loaded_by(f"import {module}") == set()
 
 
+def test_the_help_loads_no_command() -> None:
+    loaded = {name for name in _loaded_by("from context_window.cli import run\nrun(['--help'])") if name.startswith("context_window")}
+    assert loaded == {"context_window", "context_window.cli", "context_window.cli.output", "context_window.printable"}
+
+
 def test_a_command_with_a_path_does_not_load_what_finds_logs() -> None:
     loaded = _loaded_by("from context_window.cli.newest import chosen_paths\nchosen_paths(('session.jsonl',), last=False)")
     assert [name for name in loaded if name.startswith("context_window.spend")] == []

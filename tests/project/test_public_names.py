@@ -68,6 +68,7 @@ OWN_NAMES = [
     "ContextWindow",
     "ContextWindowError",
     "ContextWindowManager",
+    "ContextWindowWarning",
     "CounterFellBack",
     "CountingError",
     "CtokCounter",

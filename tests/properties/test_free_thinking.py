@@ -37,7 +37,10 @@ from tests.support.twin import cost
         ("gpt-5.6", False),
         ("gpt-5.10", False),
         ("gpt-6-sol", False),
-        ("gemini-3-pro", False),
+        ("gemini-2.5-flash", True),
+        ("gemini-3-pro", True),
+        ("gemini-3.5-flash", False),
+        ("gemini-next", False),
         ("my-own", False),
     ],
 )
@@ -117,3 +120,24 @@ def test_a_request_that_keeps_it_says_so() -> None:
         for drops in (False, True)
     )
     assert kept["total_tokens"] == dropped["total_tokens"] + cost(THOUGHT)
+
+
+@pytest.mark.parametrize(("model", "drops"), [("gemini-3-flash-preview", True), ("gemini-3.5-flash", False)])
+def test_the_thinking_in_a_calls_signature_leaves_with_its_turn(model: str, drops: bool) -> None:
+    """The call stays, in whatever form the view shows it"""
+    plain = replace(CALL, arguments='{"text": "' + "so it goes " * 300 + '"}')
+    signed = replace(plain, metadata={"thought_signature": "E" * 5_000})
+    sealed = (5_000 - 150) * 17 // 80
+
+    def total(session: Session) -> int:
+        manager = ContextWindowManager(model, context_window=ContextWindow(max_tokens=10**6))
+        return int(manager.analyze_session(session)["total_tokens"])
+
+    for next_items, left in (([], sealed), ([Message("user", "And?")], 0 if drops else sealed)):
+        with_thinking, without = (Session([ASKED, call, OUTPUT, ANSWERED, *next_items]) for call in (signed, plain))
+        assert total(with_thinking) - total(without) == left
+    manager = ContextWindowManager(model, context_window=ContextWindow(max_tokens=1_500))
+    session = Session([ASKED, signed, OUTPUT, ANSWERED])
+    assert manager.process_session(session).items != session.items  # trimmed with the thinking in it
+    session.append(Message("user", "And?"))
+    assert total(manager.process_session(session)) == manager.get_token_usage()["total"]

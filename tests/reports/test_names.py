@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.reports.names import item_names, last_part, session_name, title_of
+from context_window.reports.names import item_names, session_name, title_of
+from context_window.spend.names import last_part
 from context_window.timeline.reasons import NAME_LENGTH
 from session import Session
 

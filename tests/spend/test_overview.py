@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from pathlib import Path
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from context_window.cli import run
 from context_window.display.glyphs import glyphs_for
-from context_window.display.lines import line_width
+from context_window.display.lines import line_width, plain
 from context_window.display.overview import overview_lines
 from context_window.spend.money import cost_of
 from context_window.spend.overview import ALL, Cause, causes_of, overview_of
@@ -37,7 +38,7 @@ REQUESTS = st.lists(
         st.just(""),
         st.none() | st.floats(NOON - 60 * DAY, NOON),
         st.sampled_from(("claude_code", "codex")),
-        st.sampled_from(("claude-sonnet-4-5", "gpt-5", "no-such-model", "")),
+        st.sampled_from(("claude-sonnet-4-5", "gpt-5", "gpt-5-mini", "o3", "no-such-model", "")),
         st.sampled_from(("/a/b", "/c\x1b[31m", "")),
         st.sampled_from(("s", "t", "")),
         input_tokens=AMOUNTS,
@@ -67,8 +68,17 @@ def test_the_sums_are_those_of_spend_and_causes_cost_no_more(requests: list[Requ
 @given(REQUESTS, st.integers(40, 140), st.sampled_from([[], ["Codex, 5 hours: 12 %\x1b[2J" + "x" * 90], ["Codex", "Claude Code"] * 2]))
 def test_it_is_one_screen(requests: list[Request], width: int, limits: list[str]) -> None:
     """At most 24 lines, none wider than the terminal, no control character of a project's name."""
-    lines = overview_lines(overview_of(requests, TODAY), limits, ["A footnote."], width, glyphs_for("utf-8"))
+    overview = overview_of(requests, TODAY)
+    lines = overview_lines(overview, limits, ["A footnote."], width, glyphs_for("utf-8"))
     assert len(lines) <= 24 or width < 80
+    text = "\n".join(map(plain, lines))
+    assert not overview.causes or overview.causes[0].advice in text.replace("\n", " ")
+    if width >= 80:  # the rows of each property add up to their period
+        scope = next(row for row in overview.periods if row.name == overview.scope)
+        for name in ("model", "project"):
+            rows = re.search(rf"by {name} .*\n((?:.*?  +[\d,]+  +[\d,]+  +\S+\n)*)", text)
+            counts = re.findall(r" {2,}([\d,]+) +[\d,]+ +\S+$", rows[1], re.MULTILINE) if rows else []
+            assert sum(int(count.replace(",", "")) for count in counts) == (scope.requests if rows else 0)
     assert all(line_width(line) <= width for line in lines)
     assert "\x1b" not in "".join(span.text for line in lines for span in line)
 

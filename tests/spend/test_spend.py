@@ -306,6 +306,22 @@ class TestCommand:
             rows = json.loads(shell("spend", tmp_path, "--by", grouping, "--timezone", "UTC", "--json")[1])["rows"]
             assert [row["name"] for row in rows] == names
 
+    def test_claude_code_s_own_links_say_which_pull_request_the_work_is_for(self, shell: Shell, tmp_path: Path) -> None:
+        """Work is for the next one, or for the last. A link is repeated when a session goes on, and what is no address is none."""
+
+        def link(number: int, minute: int, address: str = "https://github.com/me/shop/pull/") -> dict[str, Any]:
+            named = {"prNumber": number, "prUrl": f"{address}{number}", "prRepository": "me/shop"}
+            return {"type": "pr-link", "sessionId": "s1", "timestamp": f"2026-03-25T12:{minute:02}:30Z", **named}
+
+        def work(minute: int) -> dict[str, Any]:
+            line = answer(f"m{minute}", 5, timestamp=f"2026-03-25T12:{minute:02}:00Z", uuid=f"u{minute}")
+            return line | {"message": line["message"] | {"content": [{"type": "text", "text": "Done."}]}}
+
+        links = [link(7, 2), link(6, 2, "javascript:"), link(7, 2), link(8, 4), link(7, 5)]
+        write(tmp_path / "a.jsonl", *map(work, range(1, 3)), *links[:3], *map(work, range(3, 5)), *links[3:], work(6))
+        rows = json.loads(shell("spend", tmp_path, "--by", "pr", "--json")[1])["rows"]
+        assert {row["name"][-7:]: row["requests"] for row in rows} == {"/pull/7": 2, "/pull/8": 3}
+
     def test_standard_input(self, shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
         class Input:
             buffer = io.BytesIO(json.dumps(answer("m1", 2)).encode())
@@ -316,9 +332,11 @@ class TestCommand:
     def test_faults_are_named_and_counted(self, shell: Shell, tmp_path: Path) -> None:
         for index in range(7):
             write(tmp_path / f"{index}.json", {"x": 1})
+            write(tmp_path / f"a{index}.jsonl", answer(f"m{index}", 2), *["{]"] * index)
         code, _, err = shell("spend", tmp_path)
-        assert code == 2
-        assert err.count("no log of a known format found") == 5
+        assert code == 0
+        assert err.count("no log of a known format found (6 others too; --json lists all)") == 1
+        assert err.count("a1.jsonl: 1 line is damaged and was left out\n") == 1
         assert "2 more logs have faults" in err
 
     @pytest.mark.parametrize(

@@ -10,7 +10,9 @@ from typing import Any, NamedTuple
 from tests.support.stubs import AnthropicStub, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Stub
 
 USAGE_LINE = re.compile(
-    r"^\S+  ([\d,]+) of ([\d,]+) tokens \S (\d+|<1)%(?: \S turn \$([\d.]+) \S session \$([\d.]+)| \S price unknown)$", re.MULTILINE
+    r"^\S+  ([\d,]+) of ([\d,]+) tokens \S (\d+|<1)%"
+    r"(?: \S turn \$([\d.]+)\+? \S session \$([\d.]+)\+?| \S price unknown)$",
+    re.MULTILINE,
 )
 """The line below each turn: tokens, budget, percent, cost of the turn, cost of the session."""
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from context_window.display.glyphs import ASCII, UNICODE
 from context_window.display.lines import line_width, plain
+from context_window.display.timeline import cents_of
 from context_window.display.why import why_lines
 from context_window.timeline.lifetimes import Lifetimes
 from context_window.timeline.prefix_sums import PrefixSums
@@ -239,3 +240,13 @@ class TestTables:
         assert sum(Decimal(part) for part in values["why"]["parts"].values()) == Decimal(values["spent"]["cost_usd"])
         managed = values["why"]["managed"]
         assert Decimal(managed["cost_usd"]) - Decimal(managed["managed_cost_usd"]) == Decimal(managed["saved_usd"])
+
+
+@given(st.lists(st.none() | st.decimals(0, 100, places=5), max_size=6))
+def test_prices_of_a_column_have_as_many_digits(costs: list[Decimal | None]) -> None:
+    """And none that costs something is shown as nothing."""
+    texts = cents_of(costs)
+    assert len({len(text.partition(".")[2]) for text in texts if text != "unknown"}) <= 1
+    for cost, text in zip(costs, texts, strict=True):
+        assert (text == "unknown") == (cost is None)
+        assert not cost or float(text.lstrip("<")) > 0 or cost < Decimal("0.00005")

@@ -19,6 +19,7 @@ from session.transcripts.reported_requests import read_requests
 from tests.support.shared import TRANSCRIPTS
 from tests.transcripts.test_transcripts_goose import GOOSE_FILE
 from tests.transcripts.test_transcripts_kimi import KIMI
+from tests.transcripts.test_transcripts_traces import LANGFUSE, OTEL
 
 EXAMPLES = TRANSCRIPTS.parent / "other_tools" / "qwen"
 DROID: list[dict[str, Any]] = [
@@ -94,7 +95,17 @@ QWEN: list[dict[str, Any]] = [
     _qwen("d", "c", "assistant", {"functionCall": {"id": "1", "name": "read", "args": {}}}, usageMetadata={"totalTokenCount": 7}),
     _qwen("e", "d", "tool_result", {"functionResponse": {"id": "1", "name": "read", "response": {"output": "x"}}}),
 ]
-LOGS = {"cursor": CURSOR, "droid": DROID, "goose": GOOSE_FILE, "grok": GROK, "kimi": KIMI, "pi": PI, "qwen": QWEN}
+LOGS = {
+    "cursor": CURSOR,
+    "droid": DROID,
+    "goose": GOOSE_FILE,
+    "grok": GROK,
+    "kimi": KIMI,
+    "langfuse": LANGFUSE,
+    "otel": OTEL,
+    "pi": PI,
+    "qwen": QWEN,
+}
 
 
 def _write(path: Path, records: list[dict[str, Any]]) -> Path:

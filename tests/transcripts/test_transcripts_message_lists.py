@@ -343,6 +343,15 @@ def test_the_rest_of_a_request_is_in_the_metadata(tmp_path: Path) -> None:
     assert metadata["record"] == {"kind": "k", "host": "h"}
 
 
+def test_tools_that_messages_add_are_among_the_tools(tmp_path: Path) -> None:
+    """Anthropic's by name or by value, besides the definition that waits for a search"""
+    waiting, named = {"name": "a", "defer_loading": True}, {"type": "tool_reference", "name": "a"}
+    given = {"type": "tool_definition", "definition": {"name": "b"}}
+    added = [{"type": "tool_addition", "tool": tool} for tool in (named, given, {"type": "tool_reference", "name": "none"})]
+    request = {"model": "m", "messages": [*CHAT, {"role": "system", "content": added}], "tools": [waiting]}
+    assert session_of(tmp_path, {"request": request}).metadata["tools"] == [waiting, {"name": "a"}, {"name": "b"}]
+
+
 def test_tools_of_a_simulated_user_are_not_the_models(tmp_path: Path) -> None:
     log = [
         assistant("hi", timestamp="2026-01-01T00:00:00", usage=None),

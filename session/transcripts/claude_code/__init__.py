@@ -148,7 +148,7 @@ def read_file(
     conversations = sort_conversations(entries)
     if not conversations:
         raise TranscriptError(path, f"none of its {line_count} lines is a message ({_first_reason(entries, problems)})")
-    sessions = [_session(conversation, path, reader.version) for conversation in conversations]
+    sessions = [_session(conversation, path, reader) for conversation in conversations]
     records = []
     counts: dict[str, dict[str, int]] = {session.id: {} for session in sessions}
     for record in _line_records(path.name, entries, problems, line_count, sessions[0].id):
@@ -179,11 +179,13 @@ def _read_entries(lines: Iterable[Line]) -> tuple[ClaudeCodeLineReader, dict[int
     return reader, problems, line_count
 
 
-def _session(conversation: Conversation, path: Path, version: str) -> Session:
+def _session(conversation: Conversation, path: Path, reader: ClaudeCodeLineReader) -> Session:
     session_id = conversation.session or path.stem
     model = next((entry.model for entry in reversed(conversation.entries) if entry.model), "")
     metadata: dict[str, object] = {"source": {"format": NAME, "path": path.name}, "session_id": session_id, "keeps_thinking": True}
-    metadata |= {name: value for name, value in (("model", model), ("version", version)) if value}
+    metadata |= {name: value for name, value in (("model", model), ("version", reader.version)) if value}
+    if pulls := {link: time for (owner, link), time in reader.pulls.items() if owner == conversation.session}:
+        metadata["pull_requests"] = pulls
     if (window := revealed_window(conversation.entries)) is not None:
         metadata["context_window"] = window
     if conversation.thread:

@@ -21,6 +21,9 @@ from .message_reader import ItemWriter, read_attachment, usage_of
 SYNTHETIC = "<synthetic>"
 """Model name on messages that the tool wrote in the model's place. They are sent like any other, but have no usage."""
 
+LINK_MAX = 300
+"""Characters of the address of a pull request."""
+
 
 class ClaudeCodeLineReader:
     """Turns the records of one file into entries, in order.
@@ -29,12 +32,14 @@ class ClaudeCodeLineReader:
         entries: One for each record, and one more for a sub-agent's message inside a progress record.
         warnings: Problems that a user of the session should know about.
         version: The version of Claude Code in the first record that names one, else empty.
+        pulls: By session and address, the pull requests that the tool links to it, and when it first did, in Unix seconds.
     """
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
         self.warnings: list[str] = []
         self.version = ""
+        self.pulls: dict[tuple[str, str], float] = {}
         self._ids = EntryIds()
         self._by_uuid: dict[str, Entry] = {}
         self._by_fields: dict[int, Entry] = {}
@@ -79,6 +84,8 @@ class ClaudeCodeLineReader:
             self._read_queue_operation(entry, value)
         else:
             entry.reason = skip_reason(kind, "")
+            if kind == "pr-link" and (link := text_at(value, "prUrl")).startswith("https://") and len(link) <= LINK_MAX:
+                self.pulls.setdefault((self._session, clean(link)), self._time)  # it is repeated when a session goes on
         self._adopt_original(entry, value)
         self._add(entry)
         if kind == "progress":

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from session.transcripts.usage import Counts, usage_of
-from session.transcripts.values import JsonObject, carried, list_at, object_at, text_at
+from session.transcripts.values import JsonObject, carried, list_at, object_at, objects_at, text_at
 from session.transcripts.writer import is_message
 
 from .find_lists import ENVELOPE_NAMES, MessageList
@@ -56,7 +56,7 @@ def read_request_context(message_list: MessageList) -> RequestContext:
     system = next((request[name] for name in SYSTEM_NAMES if request.get(name)), None)
     if isinstance(system, dict):
         system = system.get("parts", [system])
-    return RequestContext(own_id, system, list(_response_messages(response)), usage, _metadata(message_list, response))
+    return RequestContext(own_id, system, list(response_messages(response)), usage, _metadata(message_list, response))
 
 
 def _is_id(value: object) -> bool:
@@ -69,7 +69,8 @@ def _metadata(message_list: MessageList, response: JsonObject) -> dict[str, obje
     request, record, log = message_list.parents[0], message_list.parents[-1], message_list.log
     log_objects = (object_at(log, "eval"), {"model": object_at(object_at(log, "info"), "agent_info").get("llm")})
     models = (text_at(parent, *MODEL_NAMES) for parent in (*message_list.parents, response, *log_objects))
-    tools = [*next(filter(None, map(_tools, message_list.parents)), []), *_added_tools(message_list.messages)]
+    tools = next(filter(None, map(_tools, message_list.parents)), [])
+    tools = [*tools, *_added_tools(message_list.messages, tools)]
     return {
         "model": next(filter(None, models), ""),
         "tools": carried(tools, 10_000_000),
@@ -88,14 +89,23 @@ def _tools(parent: JsonObject) -> list[object]:
     return list_at(parent, "tools") or list_at(object_at(parent, "toolConfig"), "tools")
 
 
-def _added_tools(messages: list[object] | str) -> Iterator[object]:
-    """Yield the tools that messages add during the conversation."""
+def _added_tools(messages: list[object] | str, tools: list[object]) -> Iterator[object]:
+    """Yield the tools that messages add during the conversation, also those that a message names of the tools that wait for a search."""
     for message in messages:
         if isinstance(message, dict) and message.get("type") in ("additional_tools", "mcp_list_tools"):
             yield from list_at(message, "tools")
+        for block in objects_at(message, "content") if isinstance(message, dict) else ():
+            if block.get("type") == "tool_addition":
+                tool = object_at(block, "tool")
+                named = [other for other in tools if isinstance(other, dict) and other.get("name") == tool.get("name")]
+                yield from [object_at(tool, "definition")] if "definition" in tool else [_undeferred(other) for other in named[:1]]
 
 
-def _response_messages(response: JsonObject) -> Iterator[JsonObject]:
+def _undeferred(tool: JsonObject) -> JsonObject:
+    return {name: value for name, value in tool.items() if name != "defer_loading"}
+
+
+def response_messages(response: JsonObject) -> Iterator[JsonObject]:
     """Yield the messages of a response in any provider's form. Of several choices, only the first is read."""
     for name in ("choices", "candidates"):
         for choice in list_at(response, name)[:1]:

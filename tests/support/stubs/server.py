@@ -9,7 +9,7 @@ import json
 import socketserver
 import threading
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NoReturn, Self
@@ -52,6 +52,7 @@ class Stub(abc.ABC):
         requests: The bodies that came, in order, refused ones too.
         answers: The answers, without refusals.
         script: The model.
+        halves: Returns True for a request whose answer stops in its middle, until `gate` is set, and then breaks off.
     """
 
     largest = 32 * 1024 * 1024
@@ -60,6 +61,8 @@ class Stub(abc.ABC):
 
     def __init__(self, script: Script | None = None) -> None:
         self.script: Script = script or (lambda request: [Say("Fine.")])
+        self.halves: Callable[[Body], bool] = lambda request: False
+        self.gate = threading.Event()
         self.requests: list[Body] = []
         self.answers: list[Body] = []
         self._crashes: list[str] = []
@@ -74,6 +77,7 @@ class Stub(abc.ABC):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.gate.set()
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -170,7 +174,12 @@ def _handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
             if status >= 429:
                 self.send_header("retry-after-ms", "1")  # a client that tries again need not wait: nothing here recovers with time
             self.end_headers()
-            self.wfile.write(sent)
+            if status == 200 and stub.halves(parsed(raw)):
+                self.wfile.write(sent[: len(sent) // 2])
+                self.wfile.flush()
+                self.close_connection = stub.gate.wait(30)
+            else:
+                self.wfile.write(sent)
 
         def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - its name in the base class
             pass

@@ -1,0 +1,18 @@
+"""Times and folders as people name them: times in a zone, folders by their last part."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+
+
+def local_time(time: float | None, zone: tzinfo | None = None) -> datetime | None:
+    """Return Unix seconds as the time in a zone, by default the machine's; None if unknown or beyond every calendar."""
+    try:
+        return None if time is None else datetime.fromtimestamp(time, zone).astimezone(zone)
+    except (OverflowError, ValueError, OSError):
+        return None
+
+
+def last_part(path: str) -> str:
+    """Return the last part of a path: the name of the folder or file."""
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path

@@ -1,0 +1,84 @@
+"""Where the chat sends a conversation and a key: to the server that the user has named, and to no other; and what it needs for that."""
+
+from __future__ import annotations
+
+import sys
+from io import StringIO
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from context_window.repl.connection import PROVIDERS, Server, continued
+from session.extras import package_line
+from tests.support.chatting import environment
+from tests.support.shell import Shell
+from tests.support.stubs import OpenAIChatStub, OpenAIResponsesStub, Say
+
+SERVERS = st.builds(Server, st.none() | st.sampled_from(list(PROVIDERS)), st.none() | st.sampled_from(["http://a", "http://b"]))
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Shell:
+    for name, value in environment(tmp_path).items():
+        monkeypatch.setenv(name, value)
+    return Shell(capsys, monkeypatch)
+
+
+def test_a_session_goes_on_with_its_server_and_its_budget_unless_another_one_is_named(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def chat(*options: object, lines: str = "Hello\n") -> str:
+        monkeypatch.setattr(sys, "stdin", StringIO(lines))
+        code, out, err = shell("chat", *options)
+        assert (code, err) == (0, "")
+        return out
+
+    with OpenAIChatStub() as local, OpenAIResponsesStub(lambda _: [Say("I am public.")]) as public:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{public.url}/v1")
+        chat("--model", "qwen3-local", "--base-url", f"{local.url}/v1", "--max-tokens", 5_000)
+        assert f"qwen3-local at {local.url}/v1" in " ".join(chat("--continue", lines="Hello\n/model gpt-5.2\nHello\n").split())
+        chat("--continue", "--model", "llama-local")
+        assert "of 5,000 tokens" in chat("--continue", lines="")
+        assert [request["model"] for request in local.requests] == ["qwen3-local", "qwen3-local", "gpt-5.2", "llama-local"]
+        assert public.requests == []
+        assert "I am public." in chat("--continue", "--provider", "openai-responses", "--model", "gpt-5.2")
+        chat("--continue")
+        assert (len(local.requests), len(public.requests)) == (4, 2)
+
+
+@given(SERVERS, SERVERS, st.booleans())
+def test_nothing_goes_to_an_address_that_the_user_has_not_named_for_this_api(named: Server, kept: Server, is_same_model: bool) -> None:
+    """The address is the one that the options name; without one the session's, unless they name another API."""
+    server = continued(named, kept._asdict(), is_same_model=is_same_model)
+    if named.base_url or named.provider not in (None, kept.provider):
+        assert server.base_url == named.base_url
+    elif kept.provider:
+        assert server.base_url == kept.base_url
+    assert named.provider in (None, server.provider)
+    assert continued(named, "damaged", is_same_model=is_same_model) == named
+
+
+@pytest.mark.parametrize(("model", "package", "module"), [("gpt-5.2", "openai", "openai"), ("gemini-3-pro", "google-genai", "google")])
+def test_a_model_whose_client_is_missing_says_the_line_that_installs_it(
+    shell: Shell, monkeypatch: pytest.MonkeyPatch, model: str, package: str, module: str
+) -> None:
+    monkeypatch.setitem(sys.modules, module, None)
+    code, _, err = shell("chat", "--model", model)
+    assert code == 2
+    assert f"{model} needs another package: {package_line(package)}" in err
+
+
+@pytest.mark.parametrize("words", [3_000, 30_000])
+def test_a_message_that_the_model_would_see_only_in_part_is_not_sent(shell: Shell, monkeypatch: pytest.MonkeyPatch, words: int) -> None:
+    with OpenAIChatStub() as stub:
+        start = ("chat", "--model", "qwen3-local", "--base-url", f"{stub.url}/v1")
+        monkeypatch.setattr(sys, "stdin", StringIO(f"Hello\n{'word ' * words}\nAnd this?\n"))
+        out = " ".join(shell(*start, "--max-tokens", 2_500)[1].split())
+        assert len(stub.requests) == 2
+        assert "not sent: your message has " in out
+        enough = out.partition("--continue --max-tokens ")[2].split()[0]
+        monkeypatch.setattr(sys, "stdin", StringIO(f"{'word ' * words}\n"))
+        assert "not sent" not in shell("chat", "--continue", "--max-tokens", enough)[1]
+        assert str(stub.requests[2]).count("word word") >= words // 2
