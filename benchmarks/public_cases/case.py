@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from numbers import Number
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
+
+from context_window import ContextWindowWarning
 
 ROUGH = 0.1
 """Part by which a figure may differ and still be rough rather than wrong."""
@@ -33,7 +36,8 @@ def verdict_on(case: Case, kept: Path | None = None) -> tuple[str, object]:
         case: The case.
         kept: An empty folder for its logs. Default: one that does not stay.
     """
-    with TemporaryDirectory() as folder:
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContextWindowWarning)  # what is mended is said, and that is not what a case is about
         try:
             found = case.find(kept or Path(folder))
         except Exception as error:

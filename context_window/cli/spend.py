@@ -132,8 +132,8 @@ def spend(
     Counts each request for which a log reports usage, and prices it by the price list of its day. PATH is a log, a folder of logs, a
     pattern, an address such as s3://bucket/logs, or - for a log on standard input. Without PATH, the logs of Claude Code, Codex,
     Copilot CLI, Gemini CLI, Qwen Code, Kimi, Amp, Goose, crush, Hermes, opencode, pi, Cline, Roo Code and Kilo Code are found where
-    these tools write them, and so are `context-window chat` and aider's history of this folder. PERIOD is today, yesterday, week, month, last
-    month, a day of the week, a month such as april or 2026-04, or 7d for seven days.
+    these tools write them, and so are `context-window chat` and aider's history of this folder. PERIOD is today, yesterday, week, month,
+    last month, a day of the week, a month such as april or 2026-04, or 7d for seven days.
     """
     from ..spend import parquet_of
 
