@@ -1,10 +1,11 @@
-"""Compares what `context-window spend` counts with a count over the raw JSON, figure by figure, and with ccusage.
+"""Compares what `context-window spend` counts with a count over the raw JSON, figure by figure, and with ccusage and codeburn.
 
     python -m benchmarks.spend_check FOLDER                          # any folder of logs, such as ~/.claude/projects
     python -m benchmarks.spend_check FOLDER --ccusage PATH           # the program, after `npm install ccusage`
+    python -m benchmarks.spend_check FOLDER --codeburn PATH          # the same, after `npm install codeburn`; it needs Node 22
 
 The exit status is 1 if a figure of the raw count differs. That count shares no code with the library. It finds the files, knows each
-tool's field names, and keeps, of several reports of a request, the one with the most output tokens. ccusage has other rules; its
+tool's field names, and keeps, of several reports of a request, the one with the most output tokens. The others have other rules; their
 differences are printed, and `benchmarks/README.md` explains them.
 """
 
@@ -148,32 +149,69 @@ def our_count(folder: Path) -> dict[str, Sums]:
     }
 
 
-def ccusage_count(folder: Path, program: str) -> dict[str, tuple[Sums, float]]:
-    """The tokens and the US dollars that ccusage counts in the logs of Claude Code and Codex below a folder."""
-    counts: dict[str, tuple[Sums, float]] = {}
+Counts = dict[str, tuple[Sums, float]]
+"""By tool, its tokens and US dollars."""
+
+
+def homes_in(home: Path, folder: Path) -> dict[str, Path]:
+    """The logs of Claude Code and Codex below a folder, where these tools keep them in a home: by session, or by day."""
+    homes = {"claude_code": home / ".claude" / "projects", "codex": home / ".codex" / "sessions"}
+    for place in homes.values():
+        place.mkdir(parents=True)
+    for path in folder.rglob("*.jsonl"):
+        parts, tools = path.relative_to(folder).parts, {tool for tool, _, _ in reports(path)}
+        end = parts.index("subagents") - 1 if "subagents" in parts else len(parts) - 1
+        targets = {
+            "claude_code": Path("-".join(parts[:end]) or "-", *parts[end:]),
+            "codex": Path("2026", "01", "01", f"rollout-{path.name}"),
+        }
+        for tool in tools & homes.keys():
+            target = homes[tool] / targets[tool]
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, target)
+    return homes
+
+
+def output_of(program: str, arguments: list[str], home: Path, homes: dict[str, Path]) -> Any:
+    """The JSON that a program prints in a home."""
+    own = {"HOME": str(home), "CLAUDE_CONFIG_DIR": str(homes["claude_code"].parent), "CODEX_HOME": str(homes["codex"].parent)}
+    done = subprocess.run([program, *arguments], env=os.environ | own, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+def ccusage_count(folder: Path, program: str) -> Counts:
+    """What ccusage counts in the logs of Claude Code and Codex below a folder."""
+    counts: Counts = {}
     with tempfile.TemporaryDirectory() as home:
-        homes = {"claude_code": Path(home, "claude", "projects"), "codex": Path(home, "codex", "sessions")}
-        for place in homes.values():
-            place.mkdir(parents=True)
-        for path in folder.rglob("*.jsonl"):
-            tools = {tool for tool, _, _ in reports(path)} & homes.keys()
-            for tool in tools:
-                target = homes[tool] / path.relative_to(folder)
-                target.parent.mkdir(parents=True, exist_ok=True)
-                shutil.copy(path, target)
-        roots = {"CLAUDE_CONFIG_DIR": str(homes["claude_code"].parent), "CODEX_HOME": str(homes["codex"].parent)}
+        homes = homes_in(Path(home), folder)
         for tool, command in {"claude_code": "claude", "codex": "codex"}.items():
-            arguments = [program, command, "daily", "--json", "--offline", "--timezone", "UTC"]
-            done = subprocess.run(arguments, env=os.environ | roots, check=True, capture_output=True, text=True)
-            total = json.loads(done.stdout)["totals"]
+            arguments = [command, "daily", "--json", "--offline", "--timezone", "UTC"]
+            total = output_of(program, arguments, Path(home), homes)["totals"]
             sums = total["inputTokens"], total["cacheReadTokens"], total["cacheCreationTokens"], total["outputTokens"]
             counts[tool] = sums, total.get("totalCost", total.get("costUSD"))
+    return counts
+
+
+def codeburn_count(folder: Path, program: str) -> Counts:
+    """What codeburn counts in them."""
+    counts: Counts = {}
+    names = ("inputTokens", "cacheReadTokens", "cacheWriteTokens", "outputTokens")
+    with tempfile.TemporaryDirectory() as home:
+        arguments = ["models", "--from", "2024-01-01", "--to", "2027-12-31", "--min-cost", "0", "--format", "json"]
+        models = output_of(program, arguments, Path(home), homes_in(Path(home), folder))
+    for tool, provider in {"claude_code": "claude", "codex": "codex"}.items():
+        rows = [model for model in models if model["provider"] == provider]
+        counts[tool] = tuple(sum(model[name] for model in rows) for name in names), sum(model["costUSD"] for model in rows)
     return counts
 
 
 def our_money(folder: Path) -> dict[str, str]:
     """US dollars by tool, with a `+` if the price of some requests is unknown."""
     return {row.name: f"{row.cost:.2f}{'+' if row.unpriced else ''}" for row in rows_of(folder)}
+
+
+OTHERS = {"ccusage": ccusage_count, "codeburn": codeburn_count}
+"""Other programs, and what counts with them."""
 
 
 def row(name: str, count: str, sums: Sums) -> str:
@@ -184,7 +222,8 @@ def row(name: str, count: str, sums: Sums) -> str:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="folder of logs")
-    parser.add_argument("--ccusage", metavar="PATH", help="the program ccusage, to compare with it too")
+    for name in OTHERS:
+        parser.add_argument(f"--{name}", metavar="PATH", help=f"the program {name}, to compare with it too")
     options = parser.parse_args()
     folder = options.folder.expanduser()
     raw, ours = raw_count(folder), our_count(folder)
@@ -198,14 +237,16 @@ def main() -> int:
         if not is_same:
             differences += 1
             print(row(tool, "raw JSON", theirs))
-    if options.ccusage:
+    for name, count in OTHERS.items():
+        if (program := getattr(options, name)) is None:
+            continue
         money = our_money(folder)
         print("\n| tool | count | " + " | ".join(FIGURES) + " | US dollars |\n|---|---|--:|--:|--:|--:|--:|")
-        for tool, (sums, dollars) in ccusage_count(folder, options.ccusage).items():
-            print(row(tool, "ccusage", sums) + f" {dollars:.2f} |")
+        for tool, (sums, dollars) in count(folder, program).items():
+            print(row(tool, name, sums) + f" {dollars:.2f} |")
             mine = ours.get(tool, (0,) * len(FIGURES))
             print(row(tool, "spend", mine) + f" {money.get(tool, '0.00')} |")
-            print(row(tool, "spend - ccusage", tuple(a - b for a, b in zip(mine, sums, strict=True))) + " |")
+            print(row(tool, f"spend - {name}", tuple(a - b for a, b in zip(mine, sums, strict=True))) + " |")
     return 1 if differences else 0
 
 

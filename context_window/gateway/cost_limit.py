@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import date, datetime
 from decimal import Decimal
 
+from ..models.prices import priced_model
+
 TOO_DEAR = "{what} have cost ${cost:,.2f}, and the gateway was started with a limit of ${most:,.2f} (--max-cost)"
 
 
@@ -24,6 +26,7 @@ class CostLimit:
         """
         self._most, self._is_of_day, self._before = most, spent_today is not None, spent_today or Decimal(0)
         self._day = today()
+        priced_model("")  # loads the price list, so that no request passes while the first one's cost is being worked out
 
     def problem(self, cost: Decimal) -> str | None:
         """Return why a request is refused; None if it may pass.

@@ -16,8 +16,8 @@ from ..recall import Provider
 from ..repair import Cause, cause_of, media_at, mended_structure, older_media, without_media, without_thinking
 from .body_json import body_bytes, json_bytes, object_of
 from .cache_marks import marked_again, without_marks
-from .dead_calls import answered
 from .fitted_body import ManagedRequest
+from .glance import answered, is_broken
 from .wire_format import Json, tools_and_options
 
 KEPT = 10_000
@@ -48,7 +48,7 @@ class Remedy(NamedTuple):
         mended = without_media(provider, mended, self.media) if self.media else mended
         if self.thoughtless_to:
             mended = without_thinking(provider, mended, self.thoughtless_to)
-        if self.is_restructured:
+        if self.is_restructured or is_broken(provider, mended[field]):
             mended = mended_structure(provider, mended)
         if mended is not fields and provider == "anthropic":
             own = fields[field]
@@ -69,7 +69,7 @@ class Repairs:
         self._lock = Lock()
 
     def applied(self, managed: ManagedRequest) -> ManagedRequest:
-        """Return a request as it is sent: mended like earlier ones of its conversation, with a result for each call that never got one."""
+        """Return a request as it is sent: mended like earlier ones of its conversation, and of what is broken at a glance."""
         remedy = None
         if self._remedies:
             with self._lock:

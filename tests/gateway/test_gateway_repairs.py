@@ -19,7 +19,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.cli import run
-from context_window.gateway.dead_calls import answered
+from context_window.gateway.glance import answered, is_broken
 from context_window.gateway.ledger import GatewayLedger
 from context_window.recall import Provider
 from context_window.repair import (
@@ -75,9 +75,10 @@ def result(id: str) -> Json:
 
 
 IMAGE: Json = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PICTURE}}
-DEAD = "a call without result"
+UNSEEN = "a signature of another thought", "an image that cannot be read"
+"""What no glance at a request shows."""
 BROKEN: Mapping[str, Sequence[Json]] = {
-    DEAD: [user(text("Hi.")), model(call("a")), user(text("Go on."))],
+    "a call without result": [user(text("Hi.")), model(call("a")), user(text("Go on."))],
     "a result without call": [user(text("Hi.")), model(text("Yes?")), user(result("a"))],
     "a blank text": [user(text("Hi.")), model(text(" ")), user(text("Go on."))],
     "an empty message": [user(text("Hi.")), model(), user(text("Go on."))],
@@ -104,9 +105,10 @@ def is_answered(client: anthropic.Anthropic, request: Json) -> bool:
         return False
 
 
-@pytest.mark.parametrize("messages", BROKEN.values(), ids=BROKEN)
-def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
+@pytest.mark.parametrize("kind", BROKEN)
+def test_the_client_never_sees_the_refusal(kind: str) -> None:
     """Sent directly it is refused; through the gateway it is answered, and the next request of the conversation is mended at once."""
+    messages, is_unseen = BROKEN[kind], kind in UNSEEN
     ledger = GatewayLedger()
     with AnthropicStub(lambda _: [Say("Fine.")]) as stub, gateway(stub.url, 100_000, ledger=ledger) as address, ExitStack() as on_exit:
         stub.unusable = {png(3, 3): "Could not process image"}
@@ -115,13 +117,13 @@ def test_the_client_never_sees_the_refusal(messages: Sequence[Json]) -> None:
         assert not is_answered(direct, request)
         assert is_answered(through, request)
         refused = len(stub.requests) - len(stub.answers)
-        assert refused == (1 if messages is BROKEN[DEAD] else 2)  # a call without result gets one before it is refused
+        assert refused == 1 + is_unseen  # the rest is mended before it is sent
         request["messages"] += [model(text("Fine.")), user(text("And now?"))]
         assert is_answered(through, request)
         assert len(stub.requests) - len(stub.answers) == refused
         earlier, later = (sent["messages"] for sent in stub.requests[-2:])
         assert json.dumps(later)[: len(json.dumps(earlier)) - 60] == json.dumps(earlier)[:-60]  # the cache knows the beginning
-    assert ("1 refused request mended and sent again" in ledger.line()) == (messages is not BROKEN[DEAD])
+    assert ("1 refused request mended and sent again" in ledger.line()) == is_unseen
 
 
 def pictures(number: int) -> list[Json]:
@@ -240,6 +242,7 @@ def test_a_mended_request_is_valid(provider: Provider, data: st.DataObject) -> N
     session = data.draw(sessions(max_steps=10))
     body = body_of(provider, session)
     messages = deepcopy(body[FIELDS[provider]])
+    assert not is_broken(provider, messages)  # of what is valid, nothing is changed before it is sent
     for _ in range(data.draw(st.integers(1, 4))):
         if not messages:
             break
@@ -255,8 +258,7 @@ def test_a_mended_request_is_valid(provider: Provider, data: st.DataObject) -> N
             case "blank" if isinstance(blocks, list):
                 blocks.insert(0, {"text": ""} if provider == "google" else {"type": "text", "text": ""})
     broken = {**body, FIELDS[provider]: messages}
-    is_broken = bool(violations_of(provider, broken))
-    event(f"broken: {is_broken}")
+    event(f"broken: {bool(violations_of(provider, broken))}")
     mended = mended_structure(provider, broken)
     if mended[FIELDS[provider]]:
         assert violations_of(provider, mended) == []
@@ -307,7 +309,7 @@ def test_the_command_mends_a_file_and_names_what_it_changed(tmp_path: Path, caps
     """The file itself stays as it is; of a valid request nothing changes; what is no request is refused in a line."""
     source, out = tmp_path / "request.json", tmp_path / "mended.json"
     unreadable = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "no"}}
-    messages = [*BROKEN[DEAD], model(text(" ")), user(text("Hm."), unreadable)]
+    messages = [*BROKEN["a call without result"], model(text(" ")), user(text("Hm."), unreadable)]
     content = json.dumps({"model": MODEL, "max_tokens": 10, "messages": messages})
     source.write_text(content, encoding="utf-8")
     assert run(["repair", str(source), "-o", str(out)]) == 0
@@ -369,7 +371,7 @@ def test_of_a_log_only_what_is_refused_changes(sound: list[Json], faulty: list[J
 
 def test_the_command_mends_a_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source, out = tmp_path / "log.jsonl", tmp_path / "mended.jsonl"
-    source.write_text("".join(json.dumps(line) + "\n" for line in (*FAULTY, *BROKEN[DEAD])), encoding="utf-8")
+    source.write_text("".join(json.dumps(line) + "\n" for line in (*FAULTY, *BROKEN["a call without result"])), encoding="utf-8")
     assert run(["repair", str(source), "-o", str(out)]) == 0
     said = capsys.readouterr().out
     assert [f"mended: line {number}:" in said for number in (1, 2, 3, 4)] == [True, True, True, False]

@@ -1,6 +1,7 @@
-"""Gives calls that a crash or an abort has left without a result one: every provider refuses a request with such a call.
+"""Sees at a glance what every provider refuses: calls without a result, and messages that are broken otherwise.
 
-Nothing else changes, so the provider's cache still knows what comes before. What is broken otherwise is mended once it was refused.
+A call that a crash or an abort has left without a result gets one. Nothing else changes, so the provider's cache still knows what comes
+before. What a glance does not show is mended once it was refused.
 """
 
 from __future__ import annotations
@@ -37,6 +38,64 @@ def answered(provider: Provider, messages: Sequence[Json]) -> list[Json]:
             return _in_responses(messages)
         case _:
             return _in_blocks(messages, "parts" if provider == "google" else "content")
+
+
+def is_broken(provider: Provider, messages: Sequence[Json]) -> bool:
+    """True if the provider refuses the messages for blank texts, an id given twice, a result out of place, or whose the first one is.
+
+    Args:
+        provider: The provider.
+        messages: The messages of a request, of any shape.
+    """
+    if not messages or not all(isinstance(message, dict) for message in messages):
+        return False
+    match provider:
+        case "openai":
+            return _is_broken_chat(messages)
+        case "openai-responses":
+            ids = [text_at(item, "call_id") for item in messages if text_at(item, "type") in CALLS]
+            return len(set(ids)) < len(ids)
+        case "google":
+            parts = [message.get("parts") for message in messages]
+            is_empty = any(part == {"text": ""} for own in parts for part in _objects(own))
+            return is_empty or [] in parts or messages[0].get("role") == "model"
+        case _:
+            return _is_broken_anthropic(messages)
+
+
+def _is_broken_chat(messages: Sequence[Json]) -> bool:
+    waiting: list[str] = []
+    for message in messages:
+        if message.get("role") != "tool":
+            waiting = [text_at(call, "id") for call in _objects(message.get("tool_calls"))]
+            if len(set(waiting)) < len(waiting):
+                return True
+        elif text_at(message, "tool_call_id") not in waiting:
+            return True
+    return False
+
+
+def _is_broken_anthropic(messages: Sequence[Json]) -> bool:
+    known: set[str] = set()
+    waiting: set[str] = set()
+    for message in messages:
+        content = message.get("content")
+        blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
+        if (message is not messages[-1] and not blocks) or any(block.get("type") == "text" and _is_blank(block) for block in blocks):
+            return True
+        if any(block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in waiting for block in blocks):
+            return True
+        ids = [text_at(block, "id") for block in blocks if block.get("type") == "tool_use"]
+        waiting = set(ids)
+        if len(waiting) < len(ids) or waiting & known:
+            return True
+        known |= waiting
+    return messages[0].get("role") == "assistant"
+
+
+def _is_blank(block: Json) -> bool:
+    text = block.get("text")
+    return isinstance(text, str) and not text.strip()
 
 
 def _objects(value: object) -> list[Json]:
