@@ -1,4 +1,5 @@
-"""Finds keys and passwords in text, however they are spelled: as they are, escaped for JSON, an address or a page, or in Base64.
+"""Finds keys and passwords in text, however they are spelled: as they are, escaped for a program, JSON, an address or a page, or encoded
+in Base64, Base32 or hexadecimal.
 
 `secrets_in` is what `--record`, `--warn-secrets` and `redaction.py` share. A span that it returns is one of the text as it was given.
 """
@@ -10,11 +11,12 @@ import binascii
 import re
 import sys
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 _ESCAPE = re.compile(
-    r'\\(?:u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|["\\/abfnrtv0])|%[0-9a-fA-F]{2}'
+    r'\\(?:[0-3][0-7]{2}|u[0-9a-fA-F]{4}|u\{[0-9a-fA-F]{1,6}\}|U[0-9a-fA-F]{8}|x[0-9a-fA-F]{2}|["\\/abfnrtv0])|%[0-9a-fA-F]{2}'
     r"|&#(?:[0-9]{1,7}|[xX][0-9a-fA-F]{1,6});"
 )
 _NAMED = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "0": "\0"}
@@ -150,8 +152,8 @@ def _unescaped(layer: Layer) -> Layer:
 
 def _character(escape: str) -> str:
     """Return the one character that an escape stands for."""
-    if escape[1] not in "#uUx" and escape[0] != "%":
-        return _NAMED.get(escape[1], escape[1])
+    if escape[0] == "\\" and escape[1] not in "uUx":
+        return chr(int(escape[1:], 8)) if len(escape) > 2 else _NAMED.get(escape[1], escape[1])
     is_decimal = escape[0] == "&" and escape[2] not in "xX"
     code = int(escape.strip("\\%&#uUxX{};"), 10 if is_decimal else 16)
     return chr(code) if code <= sys.maxunicode else "\N{REPLACEMENT CHARACTER}"
@@ -236,24 +238,46 @@ def _encoded_spans(text: str) -> Iterator[tuple[int, int, str, str]]:
     for match in _matches(_BASE64, text):
         plain = decoded(match[0])
         if plain is not None and (inner := next(_spans(plain), None)):
-            yield *match.span(), f"{inner[2]} in Base64", inner[3]
+            yield *match.span(), f"{inner[2]}, encoded", inner[3]
 
 
 def decoded(encoded: str) -> str | None:
-    """Return the text that Base64 holds; None if it holds none."""
-    start = _bytes_of(encoded[:16])
-    if start is None or not start.isascii() or not all(byte >= ord(" ") or byte in b"\r\n\t" for byte in start):
-        return None
-    content = _bytes_of(encoded)
+    """Return the text that hexadecimal, Base32 or Base64 holds; None if it holds none."""
+    for letters, read in _CODES:
+        start = read(encoded[:16]) if letters.match(encoded) else None
+        if start is not None and start.isascii() and all(byte >= ord(" ") or byte in b"\r\n\t" for byte in start):
+            content = read(encoded)
+            with suppress(UnicodeDecodeError):
+                if content is not None:
+                    return content.decode()
+    return None
+
+
+def _from_hex(encoded: str) -> bytes | None:
     try:
-        return None if content is None else content.decode()
-    except UnicodeDecodeError:
+        return bytes.fromhex(encoded.removeprefix("0x"))
+    except ValueError:
         return None
 
 
-def _bytes_of(encoded: str) -> bytes | None:
+def _from_base32(encoded: str) -> bytes | None:
+    try:
+        return base64.b32decode(encoded + "=" * (-len(encoded) % 8))
+    except binascii.Error:
+        return None
+
+
+def _from_base64(encoded: str) -> bytes | None:
     try:
         stripped = encoded.rstrip("=").replace("-", "+").replace("_", "/")
         return base64.b64decode(stripped + "=" * (-len(stripped) % 4), validate=True)
     except (binascii.Error, ValueError):
         return None
+
+
+_CODES: tuple[tuple[re.Pattern[str], Callable[[str], bytes | None]], ...] = (
+    (re.compile("(?:0x)?(?:[2-7][0-9a-fA-F]){7}"), _from_hex),
+    (re.compile("[A-Z2-7]{16}"), _from_base32),
+    (re.compile(""), _from_base64),
+)
+"""How a text begins that is encoded so, and what decodes it."""

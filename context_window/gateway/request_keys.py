@@ -53,7 +53,7 @@ class RequestKeys:
     def _keys(self) -> list[str]:
         """The keys. Found when they are needed first, so in the thread that writes."""
         keys = {key for value in self._named for key in _keys_in(value)} | set(sorted(self._in_body)[:MOST_KEYS])
-        return [*keys, *{form for key in keys if len(key) >= LONG for form in _in_base64(key)}]
+        return [*keys, *{form for key in keys if len(key) >= LONG for form in _encoded(key)}]
 
     def hidden(self, content: bytes) -> bytes:
         """Return a whole file's content without keys, those included that were not known before."""
@@ -137,13 +137,16 @@ def _keys_in(value: str) -> Iterator[str]:
         yield from (part for part in _BETWEEN.split(whole) if len(part) >= LONG)
 
 
-def _in_base64(key: str) -> Iterator[str]:
-    """Yield what Base64 makes of a key for sure, wherever in the encoded bytes it stands."""
-    for before in range(3):
-        encoded = base64.b64encode(b"\0" * before + key.encode()).decode().rstrip("=")
-        form = encoded[(before * 8 + 5) // 6 : (before + len(key.encode())) * 8 // 6]
-        if len(form) >= LONG:
-            yield from {form, form.replace("+", "-").replace("/", "_")}
+def _encoded(key: str) -> Iterator[str]:
+    """Yield what hexadecimal, Base64 and Base32 make of a key for sure, wherever in the encoded bytes it stands."""
+    content = key.encode()
+    yield from {content.hex(), content.hex().upper()}
+    for bits, places, encode in ((6, 3, base64.b64encode), (5, 5, base64.b32encode)):
+        for before in range(places):
+            encoded = encode(b"\0" * before + content).decode().rstrip("=")
+            form = encoded[(before * 8 + bits - 1) // bits : (before + len(content)) * 8 // bits]
+            if len(form) >= LONG:
+                yield from {form, form.replace("+", "-").replace("/", "_")}
 
 
 def _without(text: str, spans: Iterable[tuple[int, int]]) -> bytes:

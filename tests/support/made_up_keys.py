@@ -79,8 +79,11 @@ SPELLINGS: dict[str, Callable[[str], str]] = {
     "address": lambda key: f"GET /v1?token={_coded(key)}&x=1",
     "address in address": lambda key: f"GET /v1?next={quote(f'/a?token={_coded(key)}', safe='')}",
     "Base64": lambda key: f"see {base64.b64encode(f'password={key}'.encode()).decode()} there",
+    "Base32": lambda key: f"see {base64.b32encode(f'password={key}'.encode()).decode()} there",
+    "hexadecimal": lambda key: f"see 0x{f'password={key}'.encode().hex()} there",
+    "octal": lambda key: f"printf 'password={''.join(f'{chr(92)}{ord(letter):03o}' for letter in key)}'",
     "Basic": lambda key: f"Authorization: Basic {base64.b64encode(f'anna:{key}'.encode()).decode()}",
     "login": lambda key: f"postgresql://anna:{_coded(key) if '@' in key or '/' in key else key}@db:5432/main",
     "colour": lambda key: f"\x1b[31mpassword={key}\x1b[0m",
 }
-"""Ten spellings of a key, each in a text as they occur."""
+"""Thirteen spellings of a key, each in a text as they occur."""
