@@ -139,6 +139,7 @@ def manage(
         ContextOverflowError: The task and the newest messages alone do not fit.
     """
     from .gateway.framework_objects import format_of_objects
+    from .gateway.windows import IDLE_SECONDS
     from .gateway.wire_format import RequestConversation
 
     _checked_list(messages)
@@ -147,6 +148,7 @@ def manage(
     if not isinstance(system, str):
         raise ArgumentError("system", system, "pass the system prompt as one text")
     windows = _windows(_checked_window(window, max_tokens, model))
+    windows.forget_idle(IDLE_SECONDS)
     wire, given = format_of_objects(messages[0] if messages else None), list[Any](messages)
     if wire is None:
         given = _as_dicts(messages)

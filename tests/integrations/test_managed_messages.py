@@ -228,3 +228,12 @@ def test_what_is_no_message_is_said_with_our_error(message: Any) -> None:
 def test_a_block_of_an_odd_type_is_read_or_refused_with_our_error(kind: object) -> None:
     with suppress(FormatError):
         assert manage([{"role": "user", "content": [{"type": kind}]}], model="claude-sonnet-5-5")
+
+
+def test_idle_conversations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A server that manages one conversation after another keeps those of the last minutes only: each view is the same without."""
+    monkeypatch.setattr("context_window.gateway.windows.IDLE_SECONDS", 0.0)
+    window = ContextWindow(max_tokens=3_210)
+    for number in range(5):
+        manage([{"role": "user", "content": f"{number}: {OUTPUT * 9}"}], model="gpt-5", window=window)
+    assert _windows(window).forget_idle(0.0) == 1
