@@ -235,5 +235,5 @@ def test_idle_conversations_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr("context_window.gateway.windows.IDLE_SECONDS", 0.0)
     window = ContextWindow(max_tokens=3_210)
     for number in range(5):
-        manage([{"role": "user", "content": f"{number}: {OUTPUT * 9}"}], model="gpt-5", window=window)
+        manage([{"role": "user", "content": f"{number}: {OUTPUT}"}], model="gpt-5", window=window)
     assert _windows(window).forget_idle(0.0) == 1
