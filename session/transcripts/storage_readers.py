@@ -7,7 +7,6 @@ had no part in; since Roo Code 3.29.5 and Kilo Code 4.119.0 they are the whole p
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -83,11 +82,8 @@ def read_storage(path: Path, form: Format | None = None) -> tuple[list[Request],
 
 def _read_cline(path: Path) -> tuple[list[Request], int]:
     """Return the requests of a task. Each has an entry whose text is JSON, with the amounts once the answer has come."""
-    try:
-        with open_file(path) as file:
-            entries = json.loads(decode(file.read()), strict=False)
-    except (ValueError, RecursionError):
-        entries = None
+    with open_file(path) as file:
+        entries = _one_value(decode(file.read()))
     if not isinstance(entries, list):
         raise TranscriptError(path, "is not the list of messages that Cline writes")
     tool = next((tool for folder, tool in VS_CODE_TOOLS.items() if folder in path.parts), "")
@@ -130,5 +126,11 @@ def _is_whole_prompt(tool: str, amounts: JsonObject, time: float | None) -> bool
 
 def _amounts(text: object) -> JsonObject | None:
     """Return the object that the text is, or None if it is damaged."""
-    values, problem = parse(text) if isinstance(text, str) else ((), None)
-    return values[0] if len(values) == 1 and problem in COMPLETE and isinstance(values[0], dict) else None
+    value = _one_value(text) if isinstance(text, str) else None
+    return value if isinstance(value, dict) else None
+
+
+def _one_value(text: str) -> object:
+    """Return the JSON value that the text is, or None if it is damaged, or more than one."""
+    values, problem = parse(text)
+    return values[0] if len(values) == 1 and problem in COMPLETE else None

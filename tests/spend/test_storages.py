@@ -162,6 +162,12 @@ def cline_entries() -> Iterator[dict[str, Any]]:
 
 
 class TestCline:
+    def test_a_number_that_python_cannot_convert_costs_nothing_else(self, tmp_path: Path) -> None:
+        log = put(tmp_path / "tasks/177/ui_messages.json", list(cline_entries()))
+        log.write_text(log.read_text(encoding="utf-8").replace("1773062774681", "9" * 5_000), encoding="utf-8")
+        (request,) = read_ledger([log]).requests
+        assert (request.input_tokens, request.output_tokens) == (12, 5)
+
     def test_a_task_in_vs_code(self, tmp_path: Path) -> None:
         log = put(tmp_path / "cfg/Code/User/globalStorage/saoudrizwan.claude-dev/tasks/177/ui_messages.json", list(cline_entries()))
         assert find_logs(environment={"XDG_CONFIG_HOME": str(tmp_path / "cfg")}, home=tmp_path / "home") == [log]
