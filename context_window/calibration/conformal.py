@@ -63,7 +63,7 @@ class Increments:
         self._latest: Increment | None = None
         self._ratio = THOUSAND
         self._median_score = 0
-        self._bound_score = max(rule.prior_score, rule.min_score)
+        self._bound_score = max(rule.min_score, rule.prior_score if rule.prior_samples else 0)
 
     def __len__(self) -> int:
         return len(self._seen)

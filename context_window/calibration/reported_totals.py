@@ -168,6 +168,7 @@ class ReportedTotals:
         """Use what the totals of the view that was sent know from reports. This view has the same log, but was not sent."""
         self.increments = view_totals.increments
         self._set_anchor(view, view_totals.log_anchor)
+        self._first_local, self._first_offset = view_totals._first_local, view_totals._first_offset
 
     def is_reported(self, view: View) -> bool:
         """True if the request that the log's last response answers was reported."""

@@ -24,6 +24,8 @@ THOUGHTS = frozenset({"reasoning", "thinking", "redacted_thinking"})
 """Types of blocks that later requests may leave out."""
 COMPARED = ("role", "content", "tool_calls", "function_call", "tool_call_id")
 """Fields by which a message is known again."""
+COMPARED_LEVELS = 20
+"""Levels of their values that are compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,18 @@ def _hashes(messages: list[JsonObject]) -> list[bytes]:
     """Return a hash of the first messages, for each number of them from none to all."""
     hashes = [b""]
     for message in messages:
-        compared = {name: _without_thoughts(message[name]) for name in COMPARED if message.get(name)}
+        compared = {name: _shallow(_without_thoughts(message[name])) for name in COMPARED if message.get(name)}
         hashes.append(blake2b(hashes[-1] + json.dumps(compared, sort_keys=True).encode(), digest_size=16).digest())
     return hashes
+
+
+def _shallow(value: object, levels: int = COMPARED_LEVELS) -> object:
+    """Return a value without what is nested deeper. Of values that are too deep to be read whole, more is left out the deeper they stand."""
+    if isinstance(value, dict):
+        return {name: _shallow(member, levels - 1) for name, member in value.items()} if levels else None
+    if isinstance(value, list):
+        return [_shallow(member, levels - 1) for member in value] if levels else None
+    return value
 
 
 def _without_thoughts(value: object) -> object:

@@ -166,7 +166,6 @@ def test_as_a_history_processor_it_trims_the_history_itself() -> None:
     with AnthropicStub(busy()) as stub:
         history = asyncio.run(run_turns(stub, ProcessHistory(capability.fit), turns=7))
     assert max(sizes(stub)) <= BUDGET
-    assert len(history) < 5 * 6
     id = placeholders(history)[0].rpartition("recall id ")[2].partition("]")[0]
     assert capability.recall(id).startswith("found ")
 

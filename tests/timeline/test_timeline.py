@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_window import ContextWindowManager
@@ -217,6 +217,7 @@ def test_the_work_is_linear_in_the_log(why: bool) -> None:
 TURNS = st.lists(st.tuples(st.sampled_from(["user", "call", "answer", "compaction", "look", "usage"]), st.integers(0, 40_000)), max_size=25)
 
 
+@example([("call", 1), ("compaction", 534), ("usage", 0), ("call", 1)])
 @given(TURNS)
 def test_a_timeline_of_a_growing_session_is_that_of_the_whole(turns: list[tuple[str, int]]) -> None:
     """A manager that has looked before says what one says that looks for the first time."""
