@@ -175,7 +175,7 @@ def _hashes(messages: list[JsonObject]) -> list[bytes]:
 
 
 def _shallow(value: object, levels: int = COMPARED_LEVELS) -> object:
-    """Return a value without what is nested deeper. Of values that are too deep to be read whole, more is left out the deeper they stand."""
+    """Return a value without what is nested deeper. Of what is too deep to be read whole, more is left out the deeper it stands."""
     if isinstance(value, dict):
         return {name: _shallow(member, levels - 1) for name, member in value.items()} if levels else None
     if isinstance(value, list):
