@@ -89,7 +89,7 @@ def test_an_answer_that_does_not_end_costs_at_least_its_input_and_the_text_so_fa
 
 def test_a_turn_in_a_small_window_asks_for_few_summaries_and_says_so(shell: Shell, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Whichever tools are called: a turn sends at most eight requests for summaries, and then cuts without the model."""
-    (tmp_path / "pagetools.py").write_text("def page(number: int) -> str:\n    return f'page {number} word ' * 900\n", encoding="utf-8")
+    (tmp_path / "wordtools.py").write_text("def page(number: int) -> str:\n    return f'page {number} word ' * 900\n", encoding="utf-8")
 
     def script(request: Mapping[str, Any]) -> list[Block]:
         asked = "Write at most" in last_text(request)
@@ -97,6 +97,6 @@ def test_a_turn_in_a_small_window_asks_for_few_summaries_and_says_so(shell: Shel
 
     with AnthropicStub(script) as stub:
         monkeypatch.setattr(sys, "stdin", StringIO("Read all pages\n"))
-        out = shell("chat", *CLAUDE.arguments(stub), "--max-tokens", 2_000, "--tools", "pagetools:page")[1]
+        out = shell("chat", *CLAUDE.arguments(stub), "--max-tokens", 2_000, "--tools", "wordtools:page")[1]
     assert 1 <= sum("Write at most" in last_text(request) for request in stub.requests) <= 8
     assert "now older parts are only cut" in " ".join(out.split())
