@@ -106,10 +106,6 @@ def _logs_of(path: Path) -> Iterator[Path]:
         yield path
 
 
-def _has_name_of_a_log(file: Path) -> bool:
-    return file.name.endswith((*SUFFIXES, aider.FILE)) or is_database(file)
-
-
 def _is_read_with_session(folder: Path) -> bool:
     """True for a folder of opencode's that is read with the sessions beside it."""
     storage = folder.parent
