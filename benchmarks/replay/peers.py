@@ -1,4 +1,4 @@
-"""Policies of other packages, which run in an environment of their own: `benchmarks/replay/peers.sh` makes it, `peer_worker.py` runs in it."""
+"""Policies of other packages, in an environment of their own: `benchmarks/replay/peers.sh` makes it, `peer_worker.py` runs in it."""
 
 from __future__ import annotations
 
