@@ -27,7 +27,7 @@ from session import (
     render_items,
 )
 from session.items import Item
-from tests.support.compacting import Writer
+from tests.support.compacting import SHORT, Writer
 from tests.support.derived import check_derived, ids
 from tests.support.strategies import sessions
 
