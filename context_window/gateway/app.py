@@ -259,7 +259,7 @@ class _Gateway:
                 body, request = plain, without_header(request, ENCODING)
             elif self._strict or self._ledger.secrets is not None or self.max_cost is not None:
                 return _refused(upstream, 415, PACKED.format(most=self._largest_body))
-        if has_too_many_values(body):
+        if len(body) > LARGE_BODY and await in_thread(partial(has_too_many_values, body)):
             return _refused(upstream, 413, f"the request has more than {VALUES_MAX:,} values, which is the gateway's limit")
         is_read = request.method == "POST" and ENCODING not in request.headers
         fields = (await in_thread(partial(object_of, body)) if len(body) > LARGE_BODY else object_of(body)) if is_read else None
