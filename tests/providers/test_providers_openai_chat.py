@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from session import (
@@ -19,7 +19,6 @@ from session import (
     Compaction,
     Document,
     FormatError,
-    FunctionCall,
     FunctionCallOutput,
     Image,
     Message,
@@ -33,12 +32,9 @@ from session.providers import validate_openai_chat
 from session.providers.additions import ATTACHED, ELSEWHERE, INTERRUPTED, summary_text
 from session.providers.openai_chat import content, from_openai_chat, to_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
-from tests.support.any_logs import answers, logs
 from tests.support.pictures import pdf, png
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
-from tests.support.strategies import sessions
-from tests.support.twin import is_replaced
 
 Json = dict[str, Any]
 
@@ -398,40 +394,6 @@ def test_an_invalid_message_is_an_error_with_its_place(messages: object, where: 
 
 
 # Every log
-
-
-ANY_LOG = st.one_of(sessions(), logs())
-PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
-@PATIENT
-@given(ANY_LOG)
-def test_every_text_and_call_is_sent(session: Session) -> None:
-    """Every text of users and assistants, every call in order with its own output."""
-    marked = [
-        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
-        if isinstance(item, FunctionCallOutput)
-        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra)
-        if isinstance(item, Message)
-        else item
-        for position, item in enumerate(session.items)
-    ]
-    view = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
-    payload = to_openai_chat(view)
-    paired = answers(view)
-    texts = [part for message in payload if message["role"] != "tool" for part in _texts(message["content"])]
-    assert sorted(text for text in texts if text.startswith("text ")) == sorted(
-        item.text for position, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, position)
-    )
-    assert [message["content"] for message in payload if message["role"] == "tool"] == [
-        f"output {paired[position]}" if position in paired else INTERRUPTED
-        for position, item in enumerate(marked)
-        if isinstance(item, FunctionCall)
-    ]
-
-
-def _texts(content: Any) -> list[str]:
-    return [content] if isinstance(content, str) else [part["text"] for part in content or [] if part["type"] == "text"]
 
 
 HELD: st.SearchStrategy[Part] = st.sampled_from(

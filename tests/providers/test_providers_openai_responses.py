@@ -31,12 +31,11 @@ from session.providers.additions import INTERRUPTED
 from session.providers.openai_chat import to_openai_chat, validate_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
-from tests.support.any_logs import answers, logs
+from tests.support.any_logs import logs
 from tests.support.pictures import docx, pdf
 from tests.support.saying import assistant, call, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
-from tests.support.twin import is_replaced
 
 Json = dict[str, Any]
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -566,30 +565,6 @@ PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data
 @given(OUR_LOGS)
 def test_a_session_read_back_is_valid_for_the_other_api(session: Session) -> None:
     assert validate_openai_chat(to_openai_chat(from_openai_responses(to_openai_responses(session)))) == []
-
-
-@PATIENT
-@given(sessions())
-def test_every_text_and_call_is_sent_in_order(session: Session) -> None:
-    """Every text is sent in order, except system messages between a call and its output, and every call with its own output."""
-    marked = [
-        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
-        if isinstance(item, FunctionCallOutput)
-        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra)
-        if isinstance(item, Message)
-        else item
-        for position, item in enumerate(session.items)
-    ]
-    view = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
-    payload = to_openai_responses(view)
-    paired = answers(view)
-    texts = [item["content"] for item in payload if item["type"] == "message" and item["content"].startswith("text ")]
-    assert texts == [item.text for position, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, position)]
-    assert [item["output"] for item in payload if item["type"] == "function_call_output"] == [
-        f"output {paired[position]}" if position in paired else INTERRUPTED
-        for position, item in enumerate(marked)
-        if isinstance(item, FunctionCall)
-    ]
 
 
 SPOKEN: st.SearchStrategy[list[Part]] = st.lists(st.sampled_from([Text("x"), Text(" "), Text("y\n")]), min_size=1, max_size=2)
