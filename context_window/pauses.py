@@ -35,14 +35,7 @@ class ColdCache(NamedTuple):
 
 
 def cold_cache(answer: LastAnswer | None, tokens: int, model: str, now: float) -> ColdCache | None:
-    """Return the cache that has forgotten a session; None while it remembers.
-
-    Args:
-        answer: The last answer.
-        tokens: Tokens of the conversation, with that answer.
-        model: The model's name.
-        now: Unix seconds.
-    """
+    """Return the cache that has forgotten a session of so many tokens at `now` in Unix seconds; None while it remembers."""
     age = 0.0 if answer is None else now - answer.time
     if answer is None or age <= (HOUR if answer.is_for_hour else FIVE_MINUTES):
         return None

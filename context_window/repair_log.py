@@ -23,26 +23,14 @@ FORM_RULE = "A0"
 
 
 class RepairedLine(NamedTuple):
-    """A line of a log.
-
-    Attributes:
-        content: The line. One without a fault is the same, byte for byte.
-        faults: What was wrong with it.
-    """
+    """A line of a log, and what was wrong with it. One without a fault is the same, byte for byte."""
 
     content: bytes
     faults: list[str]
 
 
 def repaired_log(lines: Iterable[bytes]) -> Iterator[RepairedLine]:
-    """Yield the lines of a log, mended.
-
-    Args:
-        lines: Its lines, each a JSON value, with their ends.
-
-    Raises:
-        ValueError: A line is no JSON.
-    """
+    """Yield the lines of a log, with their ends, mended. Raises ValueError if a line is no JSON."""
     for line in lines:
         faults: list[str] = []
         value = _mended(json.loads(line), faults) if line.strip() else None

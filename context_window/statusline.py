@@ -82,8 +82,7 @@ def status_line(status: object, limits: PlanLimits | None = None, *, colours: bo
 def pause_line(event: object) -> str:
     """Return what the pause before a prompt has cost, as one line; empty if the provider's cache still has the session.
 
-    Args:
-        event: What Claude Code passes to a hook before it sends a prompt.
+    The event is what Claude Code passes to a hook before it sends a prompt.
     """
     lines = last_lines(object_of(event).get("transcript_path"))
     requests, answer = last_requests(lines), last_answer(lines)

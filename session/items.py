@@ -33,11 +33,7 @@ CategoryName: TypeAlias = Literal["SYSTEM", "CONTEXT", "DIALOG", "SYSTEM_OUTPUT"
 
 
 def category_of(name: object, where: str) -> MessageCategory:
-    """Return the category with this name.
-
-    Raises:
-        FormatError: None has it.
-    """
+    """Return the category with this name. Raises FormatError if none has it."""
     category = next((member for member in MessageCategory if isinstance(name, str) and member.value == name), None)
     if category is None:  # not `MessageCategory(name)`: its error would show the value, however deep it is
         raise FormatError(where, f"{short(name)} is none of {', '.join(member.value for member in MessageCategory)}")
@@ -431,12 +427,7 @@ def parts_of_item(item: Item) -> tuple[Part, ...]:
 
 
 def no_item(where: str, value: object) -> FormatError:
-    """Return the error for a value that is not an item.
-
-    Args:
-        where: The method that was given it.
-        value: The value.
-    """
+    """Return the error for a value that is not an item, given to the method `where`."""
     advice = "pass a Message, a FunctionCall or another of the item classes"
     is_message = isinstance(value, dict)
     return FormatError(
@@ -445,11 +436,7 @@ def no_item(where: str, value: object) -> FormatError:
 
 
 def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
-    """Return the argument if it is iterable.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Return the argument if it is iterable. Raises FormatError if it is not."""
     if not isinstance(items, Iterable):
         raise FormatError(where, f"expected several items, got {short(items)}; pass a list of them, such as `session.items`")
     return items

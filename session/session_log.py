@@ -497,8 +497,7 @@ class SessionLog:
 def fill(session: SessionLog, items: list[Item]) -> None:
     """Append items to a new, empty session, at less cost than one at a time.
 
-    Raises:
-        DuplicateItemError: Two of them have the same id. The session then holds the items before the second.
+    Raises DuplicateItemError if two have the same id. The session then holds the items before the second.
     """
     positions = {item.id: position for position, item in enumerate(items)}
     if len(positions) == len(items):

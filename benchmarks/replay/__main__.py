@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--windows", help=f"in percent of each session's tokens (default: {WINDOWS}; if quick: {QUICK_WINDOWS})")
     parser.add_argument("--policies", default="", help="names, separated by commas; or module:name (default: all)")
     parser.add_argument(
-        "--peers", metavar="PYTHON", help="also other packages: the interpreter of the environment by benchmarks/replay/peers.sh"
+        "--peers", metavar="PYTHON", help="also other packages: the interpreter of the environment by benchmarks/peers/env.sh"
     )
     parser.add_argument("--svg", type=Path, metavar="FILE", help="write a plot of what was at hand, and of the bill")
     parser.add_argument("--quick", action="store_true", help=f"sessions of up to {QUICK_TOKENS:,} tokens; fail if a ratio is broken")

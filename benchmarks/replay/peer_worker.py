@@ -1,4 +1,4 @@
-"""Runs in an environment with other packages (`benchmarks/replay/peers.sh`). Answers on standard output for each line on standard input.
+"""Runs in an environment with other packages (`benchmarks/peers/env.sh`), and answers on standard output for each line on standard input.
 
     {"open": 0, "peer": "langchain", "window": 8000}    no answer
     {"view": 0, "items": [...]}                         [[3, null], [4, "[cleared]"], [null, "a note"]]

@@ -1,4 +1,4 @@
-"""Policies of other packages, in an environment of their own: `benchmarks/replay/peers.sh` makes it, `peer_worker.py` runs in it."""
+"""Policies of other packages, which run in an environment of their own: `benchmarks/peers/env.sh` makes it, `peer_worker.py` runs in it."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ class _Worker:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         if not line:
-            raise RuntimeError("the peers' process has ended; is the environment that of benchmarks/replay/peers.sh?")
+            raise RuntimeError("the peers' process has ended; is the environment that of benchmarks/peers/env.sh?")
         return json.loads(line)
 
     def _send(self, request: dict[str, Any]) -> None:

@@ -95,11 +95,7 @@ COUNTERS = ("count_tokens", "count_text", "count", "estimate_tokens", "estimate"
 
 @dataclass(frozen=True, slots=True)
 class EncodedLength:
-    """Counts the tokens that a tokenizer's method returns.
-
-    Attributes:
-        encode: The method.
-    """
+    """Counts the tokens that a tokenizer's method returns."""
 
     encode: Callable[[str], Sized]
 
@@ -111,11 +107,7 @@ class EncodedLength:
 
 
 def counting_function(counter: object) -> Callable[[Any], int]:
-    """Return the function by which a user's counter counts: the method of an object, or the function itself.
-
-    Raises:
-        ArgumentError: It is neither.
-    """
+    """Return the method or the function by which a user's counter counts. Raises ArgumentError if it has none."""
     methods: dict[str, Callable[[Any], Any]] = {
         name: method
         for name in (*ENCODERS, *COUNTERS)
@@ -153,11 +145,7 @@ class CallableCounter:
         self._argument: Callable[[str], object] | None = None
 
     def count_text(self, text: str) -> int:
-        """Return the tokens of a text.
-
-        Raises:
-            CountingError: The function did not return a whole number of 0 or more.
-        """
+        """Return the tokens of a text. Raises CountingError if the function did not return a whole number of 0 or more."""
         if self._argument is None:
             return self._first_count(text)
         return _checked_count(self.name, self.function(self._argument(text)))
@@ -179,11 +167,7 @@ class CallableCounter:
         raise problem
 
     def count_part(self, part: Part) -> int:
-        """Return the tokens of a part.
-
-        Raises:
-            CountingError: The function did not return a whole number of 0 or more.
-        """
+        """Return the tokens of a part. Raises CountingError if the function did not return a whole number of 0 or more."""
         count_part = getattr(self.function, "count_part", None)
         if count_part is not None:
             return _checked_count(self.name, count_part(part))
@@ -205,19 +189,11 @@ class CheckedCounter:
         self.expected_error = expected_error_of(counter)
 
     def count_text(self, text: str) -> int:
-        """Return the tokens of a text.
-
-        Raises:
-            CountingError: The counter did not return a whole number of 0 or more.
-        """
+        """Return the tokens of a text. Raises CountingError if the counter did not return a whole number of 0 or more."""
         return _checked_count(self.name, self.counter.count_text(text))
 
     def count_part(self, part: Part) -> int:
-        """Return the tokens of a part.
-
-        Raises:
-            CountingError: The counter did not return a whole number of 0 or more.
-        """
+        """Return the tokens of a part. Raises CountingError if the counter did not return a whole number of 0 or more."""
         return _checked_count(self.name, self.counter.count_part(part))
 
     def __eq__(self, other: object) -> bool:

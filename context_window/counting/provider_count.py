@@ -64,15 +64,7 @@ class ProviderCounter:
     """
 
     def __init__(self, client: ApiClient, model: str, tools: Iterable[Tool] = ()) -> None:
-        """
-        Args:
-            client: A client of Anthropic's, OpenAI's or Google's.
-            model: The name of a model of that provider's.
-            tools: The tools that requests will carry.
-
-        Raises:
-            ArgumentError: `client` is not such a client, or a tool has no JSON form.
-        """
+        """Raises ArgumentError if `client` is not one of Anthropic's, OpenAI's or Google's, or a tool has no JSON form."""
         self._client = count_client(client, tools)
         self.is_async = self._client.is_async
         self.family = self._client.family

@@ -53,15 +53,7 @@ class SelectedCounter(NamedTuple):
 
 
 def select_counter(custom: AnyCounter | None, model: ModelFacts | None) -> SelectedCounter:
-    """Return the counter for a model.
-
-    Args:
-        custom: The counter or function that the caller passed; None to select one.
-        model: The model; None if it is unknown.
-
-    Raises:
-        ArgumentError: `custom` is not a counter.
-    """
+    """Return the counter for a model: the one that the caller passed, or a selected one. Raises ArgumentError if that is none."""
     if custom is not None:
         counter = _as_counter(custom, model)
         return SelectedCounter(counter, expected_error_of(counter))

@@ -176,9 +176,6 @@ def smallest_budget(kept_tokens: int) -> int:
 
     For example 43,800 if 35,000 tokens must be kept. A fifth, because another budget leads to other views, and the reports of their
     requests to a slightly larger overhead.
-
-    Args:
-        kept_tokens: Tokens of the overhead and of the items that must be kept.
     """
     return -(-kept_tokens // 80) * 100
 

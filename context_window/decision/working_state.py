@@ -173,8 +173,7 @@ def read_path(call: FunctionCall) -> str | None:
 def file_in_work(units: Iterable[tuple[Hashable, Iterable[FunctionCall]]]) -> Hashable | None:
     """Return the newest of some units that shows the file which was read or edited last; None if none of them does.
 
-    Args:
-        units: Each with its calls, the newest first.
+    The units come with their calls, the newest first.
     """
     path = None
     for unit, calls in units:

@@ -13,9 +13,10 @@ from threading import Lock
 from typing import TypeAlias
 
 from session.sanitize import MAX_COUNT
+from session.transcripts.anthropic_invoice import EVERYWHERE, TIERS
 from session.transcripts.reported_requests import Request
 from session.transcripts.usage import usage_of
-from session.transcripts.values import count_at, object_at
+from session.transcripts.values import count_at, object_at, text_at
 
 from ..events.definitions import Kind
 from ..spend.money import cost_of
@@ -96,7 +97,6 @@ class ConversationHistory:
         priced: Number of these requests.
         compared_cost: Cost of the requests that could also have been sent without management.
         unmanaged_cost: The estimate for the same requests without management.
-        unsendable: Requests that would not have fitted the model's window without management.
         own: How its client would have kept it; None if that is not known.
         own_cost: The estimate for the same requests if its client had kept it so.
         own_compared: Their cost.
@@ -118,7 +118,6 @@ class ConversationHistory:
     priced: int = 0
     compared_cost: Decimal = Decimal(0)
     unmanaged_cost: Decimal = Decimal(0)
-    unsendable: int = 0
     own: OwnCompaction | None = None
     own_cost: Decimal = Decimal(0)
     own_compared: Decimal = Decimal(0)
@@ -151,7 +150,6 @@ class ConversationHistory:
         self.cache_read += report.cache_read
         self.cache_write += report.cache_write + report.cache_write_1h
         self.output += report.output_tokens
-        self.unsendable += not cost.is_sendable
         if cost.managed is not None:
             self.cost += cost.managed
             self.priced += 1
@@ -280,6 +278,7 @@ def reported_request(usage: Json, model: str, now: float) -> Request | None:
     counts = usage_of(usage)
     if counts is None or not 0 < sum(counts) <= MAX_COUNT:
         return None
+    tier, geo = text_at(usage, "service_tier"), text_at(usage, "inference_geo")
     for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), counts.cache_write_tokens)
     return Request(
         "",
@@ -293,6 +292,10 @@ def reported_request(usage: Json, model: str, now: float) -> Request | None:
         cache_write=counts.cache_write_tokens - for_hour,
         cache_write_1h=for_hour,
         output_tokens=counts.output_tokens,
+        speed="fast" if usage.get("speed") == "fast" else "",
+        tier=tier if tier in TIERS else "",
+        region="" if geo in EVERYWHERE else geo,
+        searches=count_at(object_at(usage, "server_tool_use"), "web_search_requests"),
     )
 
 

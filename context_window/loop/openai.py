@@ -133,11 +133,7 @@ def _event_text(event: Any) -> str:
 
 
 def _final_response(events: list[Any]) -> Any:
-    """Return the response that a stream of the Responses API ends with.
-
-    Raises:
-        ModelError: The stream reports an error, or ends early.
-    """
+    """Return the response that a stream of the Responses API ends with. Raises ModelError if it reports an error, or ends early."""
     for event in events:
         failure = event if event.type == "error" else event.response.error if event.type == "response.failed" else None
         if event.type in ("error", "response.failed"):

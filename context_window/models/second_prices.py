@@ -27,12 +27,9 @@ class _Row(NamedTuple):
 
 
 def second_prices(name: str, terms: str, prompt: int) -> SecondPrices | None:
-    """Return the table's prices of a model, however its name is spelled, or None if it has none.
+    """Return the table's prices of a model, however its name is spelled, or None if it has none. Large prompts have prices of their own.
 
-    Args:
-        name: The model.
-        terms: `batch`, `flex`, `priority`, `fast`, or empty for the usual terms.
-        prompt: Tokens of the prompt, since large ones have prices of their own.
+    `terms` is `batch`, `flex`, `priority`, `fast`, or empty for the usual terms.
     """
     table = _table()[1]
     for spelling in spellings(name):

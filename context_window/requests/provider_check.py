@@ -49,13 +49,7 @@ class PendingCall(Generic[T]):
 
 
 def question_about(view: Session, total: int, settings: Settings) -> CountRequest | None:
-    """Return the request to check with the provider; None if the view fits by a wide margin, or does not fit at all.
-
-    Args:
-        view: The view.
-        total: Its tokens by the local count.
-        settings: The settings in use.
-    """
+    """Return the request to check with the provider; None if the view fits by a wide margin, or does not fit at all."""
     (numerator, denominator), budget = NEAR, settings.budget.tokens
     if settings.provider is None or not numerator * budget <= denominator * total <= denominator * budget:
         return None
@@ -74,23 +68,12 @@ class ProviderCheck:
         self._on_event = on_event
 
     def finish(self, call: PendingCall[T]) -> T:
-        """Finish a call. Waits for the provider if it has a question.
-
-        Raises:
-            ContextOverflowError: The call ends in an overflow.
-        """
+        """Finish a call. Waits for the provider if it has a question. Raises ContextOverflowError if the call ends in an overflow."""
         provider = call.settings.provider
         return self._end(call, None if provider is None or call.question is None else provider.count(call.question))
 
     async def afinish(self, start: Callable[[], PendingCall[T]]) -> T:
-        """Start a call in a thread and finish it.
-
-        Args:
-            start: Does the call's local work.
-
-        Raises:
-            ContextOverflowError: The call ends in an overflow.
-        """
+        """Do a call's local work in a thread, and finish it. Raises ContextOverflowError if the call ends in an overflow."""
         import asyncio
 
         calls: list[PendingCall[T]] = []

@@ -64,11 +64,6 @@ class ActiveSettings:
 
     def __init__(self, model_config: object, source: SettingsSource, recount: Recount) -> None:
         """
-        Args:
-            model_config: The model, as `ContextWindowManager` takes it.
-            source: The other arguments from which settings are resolved.
-            recount: Converts usage figures when the settings change.
-
         Raises:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
             BudgetError: A limit makes no sense.
@@ -85,13 +80,7 @@ class ActiveSettings:
         self._lock = RLock()  # reentrant: a finaliser may call the manager at any time
 
     def use_model(self, model: str | ModelConfig | Mapping[str, Any]) -> None:
-        """Switch to another model; `ContextWindowManager.use_model` has the details.
-
-        Raises:
-            UnknownModelError: Nothing is known of the model, or not its window, and no limit was given for it.
-            ModelArgumentError: This is not a model's name.
-            BudgetError: The limits leave no room for the prompt.
-        """
+        """Switch to another model; `ContextWindowManager.use_model` has the details, and what it raises."""
         model_config = read_config(model)
         name, config = self._config_of(model_config)
 

@@ -39,11 +39,6 @@ def rows_of(tokens: Sequence[int], overhead: int, correction: int) -> Rows:
 
     The correction changes the overhead, as in a plan: most of it is a system prompt and tools that are in no log. Where the overhead is too
     small for that, the rest lowers every row by the same proportion.
-
-    Args:
-        tokens: Local counts by rank.
-        overhead: Local count of the rest of the request.
-        correction: Tokens by which the request costs more than these together.
     """
     rest = overhead + correction
     if rest >= 0:
@@ -176,11 +171,7 @@ class UsageSnapshot:
 
 
 def checked_category(category: object) -> MessageCategory:
-    """Return the category itself, or the one with this name.
-
-    Raises:
-        ArgumentError: There is no such category.
-    """
+    """Return the category itself, or the one with this name. Raises ArgumentError if there is no such category."""
     by_name = {member.value: member for member in MessageCategory}
     if isinstance(category, str) and category in by_name:
         return by_name[category]

@@ -305,6 +305,17 @@ def test_a_rollback_also_removes_a_compaction(read: Read) -> None:
     assert shape(session) == ["user:one"]
 
 
+def test_tools_that_a_client_adds_are_in_the_metadata(read: Read) -> None:
+    tool = {"name": "find", "description": "Finds.", "inputSchema": {"type": "object"}, "deferLoading": True}
+    session = read(
+        codex("session_meta", id="c", dynamic_tools=[{"type": "namespace", "name": "n", "tools": [tool, "no tool"]}, 7]),
+        codex_said("user", "Hi."),
+    )
+    assert session.metadata["tools"] == [
+        {"type": "function", "name": "find", "description": "Finds.", "parameters": {"type": "object"}, "defer_loading": True}
+    ]
+
+
 # Compactions
 
 

@@ -78,12 +78,7 @@ def ran_call(block: Block) -> dict[str, Any]:
 
 
 def ran_result(block: Block, parts: Iterable[Part]) -> dict[str, Any]:
-    """Return what an output keeps of its block: nothing if the client ran the tool.
-
-    Args:
-        block: The block of the result.
-        parts: The output's content.
-    """
+    """Return what an output with these parts keeps of its block: nothing if the client ran the tool."""
     if not is_server_result(block) or block.get("type") == "tool_result":
         return {}
     return {RAN: {"block": block, "characters": len(joined_text(tuple(parts)))}}

@@ -97,8 +97,7 @@ class AnthropicPayload:
 def read_payload(raw: object) -> AnthropicPayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
-    Raises:
-        FormatError: The payload is neither a pair `(messages, system)` nor a mapping with `messages`.
+    Raises FormatError if it is neither a pair `(messages, system)` nor a mapping with `messages`.
     """
     if isinstance(raw, Mapping) and "messages" in raw:
         payload = AnthropicPayload(is_request=True)

@@ -91,8 +91,7 @@ class GooglePayload:
 def read_payload(raw: object) -> GooglePayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
-    Raises:
-        FormatError: The payload is neither a pair `(contents, system)` nor a mapping with `contents`.
+    Raises FormatError if it is neither a pair `(contents, system)` nor a mapping with `contents`.
     """
     if isinstance(raw, Mapping) and "contents" in raw:
         payload = GooglePayload(is_request=True)

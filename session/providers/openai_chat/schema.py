@@ -97,8 +97,7 @@ class ChatPayload:
 def read_payload(raw: object) -> ChatPayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
-    Raises:
-        FormatError: The payload is neither a list nor a mapping with `messages`.
+    Raises FormatError if it is neither a list nor a mapping with `messages`.
     """
     if isinstance(raw, Mapping) and "messages" in raw:
         payload = ChatPayload(is_request=True, sets_reasoning=raw.get("reasoning_effort") is not None)

@@ -115,8 +115,7 @@ class ResponsesPayload:
 def read_payload(raw: object) -> ResponsesPayload:
     """Return the payload laid out for the rules, with the faults of its shape.
 
-    Raises:
-        FormatError: The payload is neither a list nor a mapping with `input`.
+    Raises FormatError if it is neither a list nor a mapping with `input`.
     """
     payload = ResponsesPayload()
     if isinstance(raw, Mapping) and "input" in raw:
