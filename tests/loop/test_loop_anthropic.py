@@ -133,9 +133,7 @@ def error_event(kind: str, message: str) -> bytes:
 def test_a_broken_stream_is_an_error(ending: Callable[[bytes], bytes], expected: type[ModelError], is_async: bool) -> None:
     stub = AnthropicStub(in_order([Say("A long answer that is never finished. " * 9)]))
     with pytest.raises(ModelError) as caught:
-        answer_of(
-            ANTHROPIC, with_streams(AnthropicStub(in_order([Say("A long answer that is never finished. " * 9)])), ending), is_async=is_async
-        )
+        answer_of(ANTHROPIC, with_streams(stub, ending), is_async=is_async)
     assert type(caught.value) is expected
     assert len(str(caught.value)) < 600
 
