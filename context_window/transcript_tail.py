@@ -63,12 +63,9 @@ def last_requests(lines: list[bytes]) -> list[StatusRequest]:
 
 
 class LastAnswer(NamedTuple):
-    """The last answer of the main conversation.
+    """The last answer of the main conversation, at `time` in Unix seconds. The model's name is empty if it is not stated.
 
-    Attributes:
-        time: Unix seconds at which it came.
-        is_for_hour: True if its cache is kept for an hour.
-        model: The model's name; empty if it is not stated.
+    `is_for_hour` is True if its cache is kept for an hour.
     """
 
     time: float

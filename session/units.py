@@ -379,12 +379,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Items that are kept or dropped together.
-
-    Attributes:
-        positions: Their positions in the log, in order.
-        category: The category that all of them count for.
-    """
+    """Items that are kept or dropped together: their positions in the log, in order, and the category that all of them count for."""
 
     positions: tuple[int, ...]
     category: MessageCategory

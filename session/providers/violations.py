@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+import re
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from session.errors import short
 
@@ -36,3 +38,8 @@ def wire_size(payload: object) -> tuple[int, str | None]:
 def text_of(value: object) -> str:
     """Return a text unchanged, else a short text for the value: `str` fails on huge integers and on deep nesting."""
     return value if isinstance(value, str) else short(value)
+
+
+def rules_in(module: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the rules of a validator, in order: the functions of its module that are named after the id of a rule, such as `a2_ids`."""
+    return tuple(function for name, function in module.items() if re.match(r"[a-z]\d_", name))

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from session.errors import short
 from session.images import image_size
 from session.providers.encoded_media import decoded, document_fault, image_faults
-from session.providers.violations import Violation
+from session.providers.violations import Violation, rules_in
 
 from .schema import AnthropicPayload, CheckedMessage, read_payload
 
@@ -276,31 +276,7 @@ def a9_tool_use(payload: AnthropicPayload) -> Iterator[Violation]:
                     yield Violation("A9", f"{block.where}.name", f"{short(block.data['name'])} should match ^[a-zA-Z0-9_-]{{1,128}}$")
 
 
-RULES: tuple[Callable[[AnthropicPayload], Iterator[Violation]], ...] = (
-    a1_not_empty,
-    a1_first_is_user,
-    a1_roles_alternate,
-    a1_last_is_user,
-    a2_calls_are_answered,
-    a2_server_calls_are_answered,
-    a2_ids,
-    a3_results_have_calls,
-    a3_results_come_first,
-    a3_error_results,
-    a4_thinking_is_signed,
-    a4_thinking_is_not_last,
-    a4_thinking_comes_first,
-    a4_turn_starts_with_thinking,
-    a6_texts_are_not_blank,
-    a6_messages_are_not_empty,
-    a6_no_trailing_whitespace,
-    a7_cache_marks,
-    a8_how_many_images,
-    a8_image_bytes,
-    a8_document_bytes,
-    a8_request_size,
-    a9_tool_use,
-)
+RULES: tuple[Callable[[AnthropicPayload], Iterator[Violation]], ...] = rules_in(vars())
 
 
 def _ends_in_compaction(turn: CheckedMessage) -> bool:

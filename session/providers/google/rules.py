@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from session.errors import short
-from session.providers.violations import Violation
+from session.providers.violations import Violation, rules_in
 
 from .schema import CheckedContent, CheckedPart, GooglePayload, read_payload
 
@@ -122,18 +122,7 @@ def g4_calls_are_signed(payload: GooglePayload) -> Iterator[Violation]:
                 yield Violation("G4", call.where, f"function call {short(call.data['name'])} is missing a thought_signature")
 
 
-RULES: tuple[Callable[[GooglePayload], Iterator[Violation]], ...] = (
-    g1_calls_follow_the_user,
-    g1_responses_follow_calls,
-    g2_as_many_responses_as_calls,
-    g2_in_the_same_order,
-    g2_ids,
-    g2_responses_come_first,
-    g3_roles,
-    g3_first_is_user,
-    g3_last_is_user,
-    g4_calls_are_signed,
-)
+RULES: tuple[Callable[[GooglePayload], Iterator[Violation]], ...] = rules_in(vars())
 
 
 def _responses(turn: CheckedContent | None) -> list[CheckedPart]:
