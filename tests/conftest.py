@@ -9,9 +9,13 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from tests.support.shell import Shell
 
 # Asserts in helpers must explain themselves as those in tests do. Before anything imports them.
 pytest.register_assert_rewrite("tests.support")
@@ -141,3 +145,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         sys.settrace(tracer)
         threading.settrace(of_threads)
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> "Shell":
+    """Return the command line, run in this process. Rooms whose commands need more have one of their own."""
+    from tests.support.shell import Shell
+
+    return Shell(capsys, monkeypatch)

@@ -30,14 +30,7 @@ from context_window import (
 from session.providers.anthropic import validate_anthropic
 from tests.support.lazy import LazyModule
 from tests.support.looping import manager
-from tests.support.stubs import (
-    AnthropicStub,
-    Block,
-    Call,
-    Say,
-    Think,
-    in_order,
-)
+from tests.support.stubs import AnthropicStub, Block, Call, Say, Think, in_order
 from tests.support.stubs.server import Body, Refusal
 
 if TYPE_CHECKING:

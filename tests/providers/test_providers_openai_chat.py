@@ -14,18 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from session import (
-    AgentConfigUpdate,
-    Compaction,
-    Document,
-    FormatError,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-    Text,
-)
+from session import AgentConfigUpdate, Compaction, Document, FormatError, FunctionCallOutput, Image, Message, Reasoning, Session, Text
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_chat

@@ -12,18 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from session import (
-    Compaction,
-    Document,
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-    Text,
-)
+from session import Compaction, Document, FormatError, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_responses

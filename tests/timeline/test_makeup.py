@@ -260,10 +260,6 @@ def test_the_rows_hold_names_and_no_content(tmp_path: Path) -> None:
 
 class TestCommand:
     @pytest.fixture
-    def shell(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-        return Shell(capsys, monkeypatch)
-
-    @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
         turns = [(0, 300, (10, 0, 9_000, 50), 1, "claude-opus-4-6"), (2, 200, (10, 0, 12_000, 50), 30, "claude-opus-4-6")]
         return log_of(turns).write(tmp_path)

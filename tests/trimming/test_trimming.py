@@ -7,16 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import settings
 
-from session.items import (
-    AgentHandoff,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    MessageCategory,
-    Reasoning,
-)
+from session.items import AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image
 from session.session import Session
 from tests.support.checks import check_sums
