@@ -117,8 +117,6 @@ def test_no_line_is_wider_than_the_screen(path: str, command: str, width: int) -
 def test_there_are_colours_and_they_can_be_turned_off(path: str) -> None:
     colours = {SHADES[name][1].lstrip("#") for name in ("magenta", "cyan", "green", "yellow", "blue")}
     assert {"bold", *colours} <= screen("usage", path, "--max-tokens", "60000", width=80).styles
-        "usage", path, "--max-tokens", "60000", width=80
-    ).styles
     for off in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         printed = screen("usage", path, width=80, **off)
         assert "\x1b" not in printed.output
