@@ -14,13 +14,9 @@ FIVE_MINUTES, HOUR = 300, 3_600
 
 
 class ColdCache(NamedTuple):
-    """A cache that has forgotten the session.
+    """A cache that has forgotten the session: seconds since the last answer, and tokens that the next prompt writes anew.
 
-    Attributes:
-        age: Seconds since the last answer.
-        tokens: Tokens that the next prompt writes anew.
-        cost: US dollars for that; None if the model's price is unknown.
-        more: US dollars that reading them from the cache would have saved; None if the model's price is unknown.
+    `cost` is in US dollars, and `more` what reading from the cache would have saved; None if the model's price is unknown.
     """
 
     age: float

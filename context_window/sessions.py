@@ -31,13 +31,7 @@ VIEWS_REMEMBERED = 8
 
 @dataclass(frozen=True, slots=True)
 class SentView:
-    """A view that was returned to the caller and has probably been sent.
-
-    Attributes:
-        local_count: Its local token count.
-        model: The model it was made for; None if its name is not known.
-        one_shot: True if it came from `trim_session`.
-    """
+    """A view that was returned and has probably been sent: its local count, the model's name if known, and True for `trim_session`'s."""
 
     local_count: LocalCount
     model: str | None

@@ -13,12 +13,9 @@ from .stack import with_room
 
 @dataclass(slots=True)
 class _CallState:
-    """State of one call id.
+    """State of one call id: its latest call, its calls without an output, oldest first, and its outputs.
 
-    Attributes:
-        latest: The latest call with this id.
-        unanswered: Its calls without an output, oldest first. Only a merge can cause more than one.
-        outputs: Outputs since the last time that a call arrived while none was unanswered.
+    Only a merge can cause more than one call without an output. The outputs are those since a call arrived while none was unanswered.
     """
 
     latest: FunctionCall | None = None

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, final, get_args
 
 from .errors import FormatError, short
 from .parts import Content, Part, joined_text, parts_of
@@ -161,6 +161,18 @@ def _seconds(value: object, where: str) -> float:
     raise FormatError(where, f"{short(value)} is not a number of seconds")
 
 
+class _CommonFields(TypedDict, total=False):
+    """The fields of `ItemBase`, as constructors take them: a category also by its name."""
+
+    id: str
+    created_at: float
+    agent_id: str | None
+    category: MessageCategory | CategoryName
+    pinned: bool
+    usage: Usage | None
+    extra: Mapping[str, Any]
+
+
 Role = Literal["system", "developer", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant")
 _OTHER_ROLES = {
@@ -184,20 +196,7 @@ class Message(ItemBase):
 
     if TYPE_CHECKING:  # accepts more types than it stores: a str becomes one Text
 
-        def __init__(
-            self,
-            role: Role,
-            content: Content,
-            *,
-            interrupted: bool = False,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
-        ) -> None: ...
+        def __init__(self, role: Role, content: Content, *, interrupted: bool = False, **fields: Unpack[_CommonFields]) -> None: ...
 
     def __post_init__(self) -> None:
         check_choice(self, "role", ROLES, advice=_OTHER_ROLES)
@@ -288,19 +287,7 @@ class FunctionCallOutput(ItemBase):
     if TYPE_CHECKING:  # accepts more types than it stores: a str becomes one Text
 
         def __init__(
-            self,
-            name: str,
-            output: Content,
-            call_id: str,
-            *,
-            is_error: bool = False,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
+            self, name: str, output: Content, call_id: str, *, is_error: bool = False, **fields: Unpack[_CommonFields]
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -356,17 +343,7 @@ class AgentConfigUpdate(ItemBase):
     if TYPE_CHECKING:  # accepts more types than it stores: any iterable of names
 
         def __init__(
-            self,
-            instructions: str | None = None,
-            tools: Iterable[str] | None = None,
-            *,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
+            self, instructions: str | None = None, tools: Iterable[str] | None = None, **fields: Unpack[_CommonFields]
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -396,19 +373,7 @@ class Compaction(ItemBase):
 
     if TYPE_CHECKING:  # accepts more types than it stores: any iterable of ids
 
-        def __init__(
-            self,
-            summary: str,
-            replaces: Iterable[str] = (),
-            *,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
-        ) -> None: ...
+        def __init__(self, summary: str, replaces: Iterable[str] = (), **fields: Unpack[_CommonFields]) -> None: ...
 
     def __post_init__(self) -> None:
         clean_text(self, "summary")

@@ -26,12 +26,9 @@ PERIODS_MAX = 8
 
 
 class LimitPeriod(NamedTuple):
-    """One period of a plan.
+    """One period of a plan, with its length and the used part from 0; above 100 where a plan allows more.
 
-    Attributes:
-        minutes: Its length.
-        percent: Used part, from 0; above 100 where a plan allows more.
-        resets: Unix seconds at which it begins anew; None if that is not stated.
+    `resets` is in Unix seconds; None if it is not stated.
     """
 
     minutes: int
@@ -53,13 +50,9 @@ class LimitPeriod(NamedTuple):
 
 
 class PlanLimits(NamedTuple):
-    """The limits of a plan at one time.
+    """The limits of a plan as a tool such as `codex` stated them at `time` in Unix seconds, the shortest period first.
 
-    Attributes:
-        tool: The assistant that stated them, such as `codex`.
-        time: Unix seconds at which it did.
-        plan: The plan's name; empty if it is not stated.
-        periods: The periods, the shortest first.
+    The plan's name is empty if it is not stated.
     """
 
     tool: str

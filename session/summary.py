@@ -62,12 +62,7 @@ class EmptySummaryError(SummaryError):
 
 @dataclass(frozen=True, slots=True)
 class PlannedSummary:
-    """A summary to be written.
-
-    Attributes:
-        prompt: The prompt for the summarizer.
-        ids: Ids of the items that the summary replaces.
-    """
+    """The prompt of a summary to be written, and the ids of the items that the summary replaces."""
 
     prompt: str
     ids: frozenset[str]

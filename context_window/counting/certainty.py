@@ -48,12 +48,7 @@ OTHER: Spread = {"text": 0.15, "tools": 0.33, "thinking": 0.37, "images": 1, "pa
 
 
 class Interval(NamedTuple):
-    """Where the provider's count of a request usually lies. In tokens.
-
-    Attributes:
-        least: The lower end, at most the count.
-        most: The upper end, at least the count; None if there is no telling.
-    """
+    """Where the provider's count of a request usually lies, in tokens: around the count; `most` is None if there is no telling."""
 
     least: int
     most: int | None

@@ -39,13 +39,7 @@ TRUSTED_COUNTERS = (TiktokenCounter, CharacterCounter, CallableCounter, CheckedC
 
 
 class SelectedCounter(NamedTuple):
-    """A counter and the reason for its selection.
-
-    Attributes:
-        counter: The counter.
-        expected_error: Usual error as a fraction of its counts; 0 if unknown.
-        problem: Why the preferred counter is not used; empty if it is.
-    """
+    """A counter, its usual error as a fraction of its counts (0 if unknown), and why the preferred counter is not used, if so."""
 
     counter: TokenCounter
     expected_error: float

@@ -111,13 +111,7 @@ def cut_to_lines(output: FunctionCallOutput, lines: Sequence[Line], numbers: Seq
 
 
 class DigestPart(NamedTuple):
-    """What a digest shows of an item.
-
-    Attributes:
-        item: The item.
-        lines: The numbers of its lines, in rising order.
-        call: The call that it answers, if it is an output.
-    """
+    """What a digest shows of an item: the numbers of its lines, in rising order. An output comes with the call that it answers."""
 
     item: Item
     lines: Sequence[int]

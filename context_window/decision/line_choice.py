@@ -139,11 +139,7 @@ def shown_terms(view: View, index: int) -> Iterable[Term]:
 
 
 class _LineChoice:
-    """A choice that is being made.
-
-    Attributes:
-        chosen: By position of an item, the numbers of its lines that were taken.
-    """
+    """A choice that is being made: by position of an item, the numbers of its lines that were taken."""
 
     def __init__(self, view: View, visible: Sequence[int], candidates: Mapping[int, Candidate]) -> None:
         self.chosen: dict[int, list[int]] = {}

@@ -145,13 +145,7 @@ class ToolDefinition:
 
 
 class Note(NamedTuple):
-    """A message that a rule adds to the view.
-
-    Attributes:
-        before: Position in the log before which it stands.
-        message: The message. Its id is no item's of the log.
-        tokens: Its tokens.
-    """
+    """A message that a rule adds to the view before a position in the log, and its tokens. Its id is no item's of the log."""
 
     before: int
     message: Message

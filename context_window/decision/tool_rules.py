@@ -123,11 +123,9 @@ HARMLESS = frozenset(("command", "description", "encoding", "explanation"))
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """A file that a call reads or writes.
+    """A file that a call reads or writes, without `.` and double slashes in its path.
 
-    Attributes:
-        path: Its path, without `.` and double slashes.
-        replaces: True if results of earlier calls about the file are no longer needed: it was read in full, or written.
+    `replaces`: results of earlier calls about the file are no longer needed, as it was read in full, or written.
     """
 
     path: str

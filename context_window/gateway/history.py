@@ -97,6 +97,7 @@ class ConversationHistory:
         priced: Number of these requests.
         compared_cost: Cost of the requests that could also have been sent without management.
         unmanaged_cost: The estimate for the same requests without management.
+        unsendable: Requests that would not have fitted the model's window without management.
         own: How its client would have kept it; None if that is not known.
         own_cost: The estimate for the same requests if its client had kept it so.
         own_compared: Their cost.
@@ -118,6 +119,7 @@ class ConversationHistory:
     priced: int = 0
     compared_cost: Decimal = Decimal(0)
     unmanaged_cost: Decimal = Decimal(0)
+    unsendable: int = 0
     own: OwnCompaction | None = None
     own_cost: Decimal = Decimal(0)
     own_compared: Decimal = Decimal(0)
@@ -150,6 +152,7 @@ class ConversationHistory:
         self.cache_read += report.cache_read
         self.cache_write += report.cache_write + report.cache_write_1h
         self.output += report.output_tokens
+        self.unsendable += not cost.is_sendable
         if cost.managed is not None:
             self.cost += cost.managed
             self.priced += 1

@@ -26,14 +26,7 @@ RESERVED = {"messages": "the session holds the messages", "system": "add it to t
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """The parts of a request other than the view.
-
-    Attributes:
-        model: The model's name.
-        max_tokens: Tokens that the answer may have, as the caller wants.
-        tools: The tools' definitions.
-        extra: Other arguments of the API, sent unchanged.
-    """
+    """The parts of a request other than the view. `extra` are other arguments of the API, sent unchanged."""
 
     model: str
     max_tokens: int

@@ -27,16 +27,9 @@ NEAR = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class PendingCall(Generic[T]):
-    """A call whose local work is done.
+    """A call whose local work is done, with the events to emit, and the error to raise once they are out.
 
-    Attributes:
-        session_id: The session.
-        figures: The usage figures that it recorded.
-        result: Returns the call's result, given the provider's count (None without one).
-        events: The events to emit.
-        settings: The settings it used.
-        overflow: The error to raise once the events are out; None for none.
-        question: The request for the provider to count; None for none.
+    `result` returns the call's result, given the provider's count of `question`, or None without one.
     """
 
     session_id: str

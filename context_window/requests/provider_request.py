@@ -33,14 +33,9 @@ _REASONING = re.compile(r"(?:ft:)?(?:o\d|gpt-[5-9](?!\d)(?!.*-chat)|codex-)")
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """The parts of a request other than the view.
+    """The parts of a request other than the view; `max_tokens` is None for the provider's limit.
 
-    Attributes:
-        provider: The API: one of the names above.
-        model: The model's name.
-        max_tokens: Tokens that the answer may have; None for the provider's limit.
-        tools: Definitions in Anthropic's form.
-        extra: Other arguments of the API, sent unchanged.
+    `tools` are definitions in Anthropic's form, `extra` other arguments of the API, sent unchanged.
     """
 
     provider: str

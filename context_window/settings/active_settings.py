@@ -30,15 +30,7 @@ Recount: TypeAlias = Callable[[UsageFigures, Settings, Settings], UsageFigures]
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """The manager's arguments from which settings are resolved, except for the model.
-
-    Attributes:
-        token_counter: The counter passed by the user; None to choose one for the model.
-        api_client: The client that counts whole requests; None for none.
-        context_window: The limits and the policy.
-        tools: The tools that requests carry.
-        options: Other request options that cost tokens.
-    """
+    """The manager's arguments from which settings are resolved, except for the model. None chooses a counter, or means no client."""
 
     token_counter: AnyCounter | None
     api_client: ApiClient | None
@@ -56,10 +48,6 @@ class ActiveSettings:
 
     Every call reads `current` once and uses that object to its end, so a switch in another thread never mixes two models in one call.
     Figures are stored with `record`, which recounts them if the settings changed meanwhile: `usage` always holds figures under `current`.
-
-    Attributes:
-        current: The settings in use.
-        usage: The latest usage figures.
     """
 
     def __init__(self, model_config: object, source: SettingsSource, recount: Recount) -> None:

@@ -31,16 +31,7 @@ OTHER_FAMILY = {
 class Settings:
     """The settings of a manager while one model is in use.
 
-    Attributes:
-        window: The limits and the policy.
-        budget: The budget and the counter.
-        overhead: Tokens of requests outside their items.
-        measurer: Measures items with that counter.
-        limits: The limits of views.
-        thresholds: The warning thresholds.
-        provider: Requests the provider's own counts; None if it is not asked.
-        tools: The tools that requests carry.
-        problems: Reasons why a fallback counts, or why the client is not used. Each is removed when its event is emitted.
+    `problems` has the reasons why a fallback counts, or why the client is not used. Each is removed when its event is emitted.
     """
 
     window: ContextWindow

@@ -18,12 +18,7 @@ NO_TOKENS = (0,) * len(PRIORITY)
 
 
 class Rows(NamedTuple):
-    """Tokens by row of a usage report. No row is negative, and together they are the total.
-
-    Attributes:
-        tokens: Tokens by rank of the category.
-        overhead: Tokens of the request outside its items.
-    """
+    """Tokens of a usage report by rank of the category, and outside the items. None is negative, and together they are the total."""
 
     tokens: tuple[int, ...]
     overhead: int
@@ -56,11 +51,6 @@ class SessionContents:
 
     It holds the items but only a weak reference to the session. The session may grow afterwards, and everything that the manager keeps
     about it must go when it goes.
-
-    Attributes:
-        session_id: The session's id.
-        items: The session's items at that time.
-        lineage: The session's lineage token at that time.
     """
 
     __slots__ = ("_breaks", "_ends", "_metadata", "_session", "_settled", "_usage_noted_after", "items", "lineage", "session_id")

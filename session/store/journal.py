@@ -79,13 +79,7 @@ class SavedState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The rows that a save adds for everything that has changed since the last save.
-
-    Attributes:
-        rows: The rows, in order.
-        item_count: Number of items that are new or replaced.
-        state: The saved state once the rows are written.
-    """
+    """The rows that a save adds, the number of items that are new or replaced, and the saved state once the rows are written."""
 
     rows: list[Row]
     item_count: int

@@ -47,14 +47,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A row of the table `sessions`.
-
-    Attributes:
-        key: The session's key in the store.
-        info: Its entry in the list of sessions.
-        rows: Number of rows in its journal.
-        last: Place of the last row.
-    """
+    """A row of the table `sessions`: the session's entry in the list, and the number of rows and the last place of its journal."""
 
     key: int
     info: SessionInfo

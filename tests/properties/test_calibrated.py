@@ -26,7 +26,6 @@ RULES = st.builds(
     prior_score=st.sampled_from((400, 50, 0)),
     min_score=st.sampled_from((60, 0)),
     removal_worth=st.sampled_from((800, 1000, 0)),
-    worth_samples=st.sampled_from((10, 1)),
     worth_tokens=st.sampled_from((5_000, 30)),
     max_samples=st.sampled_from((100, 3)),
 )

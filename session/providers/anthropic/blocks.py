@@ -130,13 +130,7 @@ def _is_damaged(value: object) -> bool:
 
 @dataclass(slots=True)
 class _Medium:
-    """An image or a document in the request.
-
-    Attributes:
-        part: The part of the log.
-        block: Its block.
-        inline: The image's bytes, if they are in the request.
-    """
+    """An image or a document in the request: its part of the log, its block, and the image's bytes if they are in the request."""
 
     part: Image | Document
     block: Block
