@@ -16,6 +16,9 @@ from .rule import CalibrationRule
 if TYPE_CHECKING:
     from ..decision.view import View
 
+WORTH_PART = 900
+"""Thousandths of the average cost of the local tokens that were added that a removed one is worth, if few are removed."""
+
 
 @dataclass(frozen=True, slots=True)
 class Anchor:
@@ -66,8 +69,8 @@ class ReportedTotals:
         self._request = RequestCounts()
         self._plausibility = PlausibilityCheck()
         self._reported_response = NONE  # the response whose report came last
-        self._first_local: int | None = None  # local count of the first request that totals started from
-        self._first_offset = 0
+        self._least_local: int | None = None  # local count of the smallest request that totals started from
+        self._least_offset = 0
 
     # The local count corrected
 
@@ -101,10 +104,23 @@ class ReportedTotals:
 
     def _corrected(self, anchor: Anchor, newer: int, taken: int, unlogged: int) -> int:
         removed = max(0, taken)
-        not_credited = removed - self.increments.removed(anchor.tokens, anchor.tokens - anchor.offset, removed)
-        unknown = min(removed, self._first_local or 0) * (THOUSAND - self.increments.rule.removal_worth) // THOUSAND
-        offset = anchor.offset + min(not_credited, max(0, self._first_offset - anchor.offset) + unknown) if removed else anchor.offset
+        not_credited = removed - self._credit(anchor, removed)
+        unknown = min(removed, self._least_local or 0) * (THOUSAND - self.increments.rule.removal_worth) // THOUSAND
+        offset = anchor.offset + min(not_credited, max(0, self._least_offset - anchor.offset) + unknown) if removed else anchor.offset
         return offset + self.increments.bound(anchor.tokens, newer + unlogged) - newer
+
+    def _credit(self, anchor: Anchor, removed: int) -> int:
+        """Return the least that the provider's count falls by if these local tokens of the anchor's request are removed (rule 5)."""
+        rule, local = self.increments.rule, anchor.tokens - anchor.offset
+        added = max(0, local - (self._least_local or 0))
+        known = known_worth = 0
+        if added >= max(1, rule.worth_tokens):
+            known = min(removed, added)
+            rest = (2 * THOUSAND - WORTH_PART) * (added - known)
+            cost = max(0, added + anchor.offset - self._least_offset - self.increments.jumps)
+            known_worth = cost * max(WORTH_PART * known, THOUSAND * added - rest) // (THOUSAND * added)
+        worth = rule.removal_worth * min(anchor.tokens, local)
+        return known_worth + (removed - known) * worth // (THOUSAND * max(1, local))
 
     def _unlogged(self, view: View, anchor: Anchor) -> int:
         """Return the tokens of the anchor's response that were reported and are not in the log, but may be in the next prompt (rule 4)."""
@@ -168,7 +184,7 @@ class ReportedTotals:
         """Use what the totals of the view that was sent know from reports. This view has the same log, but was not sent."""
         self.increments = view_totals.increments
         self._set_anchor(view, view_totals.log_anchor)
-        self._first_local, self._first_offset = view_totals._first_local, view_totals._first_offset
+        self._least_local, self._least_offset = view_totals._least_local, view_totals._least_offset
 
     def is_reported(self, view: View) -> bool:
         """True if the request that the log's last response answers was reported."""
@@ -195,9 +211,9 @@ class ReportedTotals:
         """Start totals here. The items of the view from the anchor's at on have come since."""
         self.anchor = self.log_anchor = anchor
         if anchor is None:
-            self._first_local = None
-        elif self._first_local is None:
-            self._first_local, self._first_offset = anchor.tokens - anchor.offset, anchor.offset
+            self._least_local = None
+        elif self._least_local is None or anchor.tokens - anchor.offset < self._least_local:
+            self._least_local, self._least_offset = anchor.tokens - anchor.offset, anchor.offset
         view.set_mark(0 if anchor is None else anchor.start)
 
 

@@ -102,8 +102,7 @@ def request_overhead(
 def definition_tokens(counter: TokenCounter, tools: Iterable[Tool]) -> list[tuple[str, int]]:
     """Return the name of each tool and the tokens of its definition by itself, without tools that a search has to find.
 
-    Raises:
-        ToolsError: A tool cannot be written as a definition.
+    Raises ToolsError if a tool cannot be written as a definition.
     """
     framing = framing_of(counter)
     definitions = [(json.loads(text), text) for text in tool_texts(tools)]

@@ -81,8 +81,7 @@ class SessionCalls:
     def one_shot_view(self, session: Session, preserve_recency: object) -> PendingCall[Session]:
         """Return the view after a single trim of the whole session, pending the provider's count.
 
-        Raises:
-            ArgumentError: `preserve_recency` is not a boolean.
+        Raises ArgumentError if `preserve_recency` is not a boolean.
         """
         if not isinstance(preserve_recency, bool):
             raise ArgumentError("preserve_recency", preserve_recency, "pass True to take the oldest first, or False for the newest")

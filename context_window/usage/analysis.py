@@ -34,6 +34,7 @@ from .report import (
     ToolRow,
     UsageReport,
 )
+from .stated import stated_usage
 from .unlogged import unlogged_tokens
 
 LARGEST = 5
@@ -41,12 +42,7 @@ LARGEST = 5
 
 
 def stats_on(census: SessionReplay, budget: Budget) -> SessionStats:
-    """Return the statistics of a session, without the provider's count.
-
-    Args:
-        census: The replay of the session that trims nothing.
-        budget: The budget and the counter.
-    """
+    """Return the statistics of a session, without the provider's count."""
     view, feed = census.decided, census.feed
     rows, total = rows_of(view.tokens, view.overhead, view.correction), view.total
     return SessionStats(
@@ -72,16 +68,7 @@ def stats_on(census: SessionReplay, budget: Budget) -> SessionStats:
 def report_on(
     session: Session, census: SessionReplay, figures: UsageFigures, settings: Settings, shares: Shares, title: str = ""
 ) -> UsageReport:
-    """Return the report on a session or view.
-
-    Args:
-        session: The session or view.
-        census: Its replay that trims nothing.
-        figures: Its usage figures.
-        settings: The settings in use.
-        shares: The shares of the budget.
-        title: The report's title.
-    """
+    """Return the report on a session or view."""
     view, rows, budget = census.decided, figures.rows, settings.budget
     items, sent = census.items, view.visible()
     images = [tokens for at in sent for tokens in settings.measurer.image_tokens(items[at])]
@@ -131,6 +118,7 @@ def report_on(
         provider_tokens=figures.provider,
         unknown=sum(map(unknown_count, _items_since_response(view) if figures.reported is not None else map(items.__getitem__, sent))),
         unlogged=None if figures.reported is not None or figures.settled is not None else unlogged_tokens(session.metadata),
+        stated=stated_usage(view.log.items, lambda item: settings.measurer.measure(item).tokens),
     )
 
 
@@ -181,11 +169,6 @@ def recounted(figures: UsageFigures, before: Settings, after: Settings) -> Usage
     """Return figures that were counted under one set of settings as they are under another.
 
     Tokens that the user added to a category or removed from it by hand stay added or removed.
-
-    Args:
-        figures: The figures.
-        before: The settings under which they were counted.
-        after: The settings to count under.
     """
     if figures.contents is None or before.counts_as(after):
         return figures

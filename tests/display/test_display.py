@@ -15,16 +15,7 @@ from rich.console import Console
 from rich.panel import Panel
 from wcwidth import wcwidth
 
-from context_window import (
-    ContextWindow,
-    ContextWindowManager,
-    Message,
-    MessageCategory,
-    ModelConfig,
-    Plan,
-    Session,
-    UsageReport,
-)
+from context_window import ContextWindow, ContextWindowManager, Message, MessageCategory, ModelConfig, Plan, Session, UsageReport
 from context_window.counting import select as choice
 from context_window.decision.plan import Note
 from context_window.decision.plan_text import runs

@@ -9,18 +9,7 @@ import pytest
 
 from context_window import ContextWindowManager
 from context_window.cli.recorded_window import recorded_window
-from session import (
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Session,
-    Text,
-    Usage,
-)
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Session, Text, Usage
 from session.providers.native_compaction import SEALED
 from session.providers.openai_chat import to_openai_chat
 from session.providers.openai_responses import to_openai_responses, validate_openai_responses

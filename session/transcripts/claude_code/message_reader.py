@@ -22,6 +22,7 @@ from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import REDACTED, JsonObject, count_at, object_at, objects_at, text_at
 from session.usage import Usage
 
+from .context_command import context_usage
 from .entry import item_id_at, memory_path, source_of
 
 
@@ -106,10 +107,15 @@ class ItemWriter:
         return (self._add_run(run, run_source) if run else False) or is_typed
 
     def add_context(self, parts: tuple[Part, ...], source: str, path: str | None = None) -> None:
-        """Add a context message: something that the tool showed to the model."""
+        """Add a context message: something that the tool showed to the model.
+
+        `extra["context_usage"]` has the figures of an output of `/context`.
+        """
         if path is None and source == "memory":
             path = next((path for part in parts if isinstance(part, Text) and (path := memory_path(part.text))), None)
-        extra = {"source": source, "path": path} if path else {"source": source}
+        extra: JsonObject = {"source": source, "path": path} if path else {"source": source}
+        if source == "local command" and (stated := context_usage("".join(part.text for part in parts if isinstance(part, Text)))):
+            extra["context_usage"] = stated
         self.items.append(Message("user", parts, category=MessageCategory.CONTEXT, extra=extra, **self._fields()))
 
     def add_user(self, parts: tuple[Part, ...], source: str | None = None) -> None:
