@@ -58,12 +58,7 @@ def _table() -> tuple[UnloggedTokens, ...]:
 
 
 def unlogged_tokens(metadata: Mapping[str, Any]) -> UnloggedTokens | None:
-    """Return what the log with this metadata states, or the estimate from the latest row for its tool and version. None without either.
-
-    Args:
-        metadata: The session's, as a reader of transcripts made it. `tool_tokens`, `fixed_tokens`, `source`, `sidechain` and `version`
-            count.
-    """
+    """Return what the log with this metadata states, or the estimate from the latest row for its tool and version. None without either."""
     source = metadata.get("source")
     tool = source.get("format") if isinstance(source, dict) else None
     stated = metadata.get("tool_tokens", metadata.get("fixed_tokens"))

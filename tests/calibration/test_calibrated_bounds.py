@@ -13,14 +13,7 @@ from context_window.counting.counter import CallableCounter
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
 from session import Session
-from session.items import (
-    AgentConfigUpdate,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-)
+from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.units import grouping
 from session.usage import Usage
 from tests.support.engine import CalibrationRule

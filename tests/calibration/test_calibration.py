@@ -17,15 +17,7 @@ from context_window.errors import ArgumentError
 from context_window.events.definitions import Event
 from context_window.settings.usage_snapshot import rows_of
 from session.errors import FormatError
-from session.items import (
-    AgentConfigUpdate,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    MessageCategory,
-)
+from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.session import Session
 from session.session_log import recorded_total
 from session.usage import Usage

@@ -9,16 +9,7 @@ import pytest
 
 from session import MessageCategory, TranscriptError, Usage
 from session.units import request_points
-from tests.support.list_logs import (
-    Json,
-    account,
-    assistant,
-    called,
-    shown,
-    system,
-    tool,
-    user,
-)
+from tests.support.list_logs import Json, account, assistant, called, shown, system, tool, user
 
 OBSERVATION = "<returncode>0</returncode>\n<output>\na\n</output>"
 
