@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..spend.reasons import ReasonRow, advice_of
+from ..spend.reasons import REST, ReasonRow, advice_of
 from ..spend.tables import SpendRow, marks
 from .glyphs import QUIET, STRONG, Glyphs
 from .lines import Column, Line, Span, paragraphs, table
@@ -30,6 +30,8 @@ def reason_lines(
         glyphs: Characters to draw with.
     """
     width = min(width, WIDEST)
+    rest = REST.get(grouping)
+    rows = sorted(rows, key=lambda row: row.name == rest)
     names = [*(row.name for row in rows), total.name]
     styles = [*("" for _ in rows), STRONG]
     columns = [
@@ -49,4 +51,5 @@ def reason_lines(
     ]
     savable = ((row, advice_of(row.name)) for row in rows if grouping == "cause" and row.cost >= CENT)
     advice = [f"To save some of the ${row.cost.quantize(CENT):,} for {row.name}: {words}." for row, words in savable if words][:ADVISED]
-    return [*table(columns, width, glyphs), *paragraphs([*advice, DIVIDED, *footnotes], width, glyphs)]
+    divided = DIVIDED if rest is None else f"{DIVIDED} spend --by cause divides the rest."
+    return [*table(columns, width, glyphs), *paragraphs([*advice, divided, *footnotes], width, glyphs)]

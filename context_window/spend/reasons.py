@@ -50,7 +50,7 @@ ADVICE = {
     MESSAGES: "a new session for a new task",
 }
 """By cause: what it takes to save it. `advice_of` knows also those that name an MCP server."""
-REST = {"call": "(no tool)", "server": "(no MCP server)", "command": "(no command)", "skill": "(no skill)"}
+REST = {"call": "(all but tools)", "server": "(all but MCP servers)", "command": "(all but shell commands)", "skill": "(all but skills)"}
 """By grouping: the name of the row for all money that is not for one."""
 REASON_GROUPINGS = ("cause", *REST)
 """What `reasons_by` can sum by."""

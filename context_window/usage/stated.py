@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from session.items import Compaction, Item, MessageCategory
+from session.items import Compaction, FunctionCall, Item, MessageCategory
+
+from ..decision.plan import ToolDefinition
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,14 @@ class StatedUsage:
     tokens: int
     rows: dict[str, int]
     counted: int
+
+
+def stated_definitions(items: Sequence[Item]) -> list[ToolDefinition]:
+    """Return the definitions of MCP tools that the last of the tool's accounts states, with the number of their calls in the items."""
+    calls = Counter(item.name for item in items if isinstance(item, FunctionCall))
+    stated: object = next((found for item in reversed(items) if (found := item.extra.get("tool_tokens"))), None)
+    tokens = stated.items() if isinstance(stated, dict) else ()
+    return [ToolDefinition(name, value, calls[name]) for name, value in tokens if type(value) is int and value > 0]
 
 
 def stated_usage(items: Sequence[Item], count: Callable[[Item], int]) -> StatedUsage | None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from context_window.cli.recorded_window import recorded_window
 from context_window.counting.item_tokens import Measurer
+from context_window.spend.reasons import UNUSED
 from session.transcripts import read_transcript
-from session.transcripts.claude_code.context_command import context_usage
+from session.transcripts.claude_code.context_command import context_usage, stated_tools
 from tests.support.claude_lines import Log, text
 from tests.support.counting import Letters
 
@@ -62,6 +63,33 @@ def test_every_row_is_read_in_both_forms(rows: dict[str, int], missing: set[str]
 @given(st.text(max_size=40), st.sampled_from(("", "Context Usage", "Context Usage 1k/2k tokens (9%)", "Context Usage Messages: 9. (1%")))
 def test_another_text_is_no_account(some: str, opening: str) -> None:
     assert context_usage(opening + some) is None
+
+
+TOOLS = st.dictionaries(st.sampled_from([f"mcp__{server}__{tool}" for server in "ab" for tool in ("get", "list-all", "x_y")]), AMOUNTS)
+
+
+@given(TOOLS, st.booleans(), st.sampled_from((markdown, picture)))
+def test_definitions_of_tools_are_stated_if_requests_carry_them(
+    tools: dict[str, int], are_deferred: bool, written: Callable[[dict[str, int], int], str]
+) -> None:
+    """Tools that wait for a search are listed alike, but are not in the row of MCP tools."""
+    form = "| {} | a | {} |" if written is markdown else f"└ {{}} (a): {BLUE}{{}} tokens{PLAIN}"
+    row = "MCP tools (deferred)" if are_deferred else "MCP tools"
+    output = written({"System prompt": 3_000, row: sum(tools.values()), "Messages": 700}, 9)
+    output = output.replace("| a | b | 900 |", "").replace("└ mcp__a__b: ", "")
+    stated = stated_tools(output + "\n".join(form.format(tool, short(tokens)) for tool, tokens in tools.items()))
+    assert stated == ({} if are_deferred or not sum(tools.values()) else tools)
+
+
+def test_a_server_of_claude_code_that_nothing_calls_is_a_cause(tmp_path: Path) -> None:
+    rows = dict(zip(NAMES, (3_000, 16_800, 900, 152, 453, 241, 20_700), strict=True))
+    log = Log()
+    log.user("look")
+    log.system("local_command", content=markdown(rows, 41_400).replace("| a | b | 900 |", "| mcp__b__a | b | 900 |"))
+    log.answer("m1", text("so"), usage={"input_tokens": 40_000, "output_tokens": 5})
+    ((_, request),) = ContextWindowManager("claude-opus-4-6").made_up(read_transcript(log.write(tmp_path)))
+    assert request.makeup is not None
+    assert (UNUSED, "", "b", 0, 0, 900) in request.makeup.parts
 
 
 def test_usage_shows_the_tool_s_account_beside_its_own_count(tmp_path: Path) -> None:

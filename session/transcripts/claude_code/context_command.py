@@ -8,6 +8,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _AMOUNT = r"(\d[\d.,]*)([kKmM]?)"
 _TOTAL = re.compile(rf"{_AMOUNT}\s*/\s*{_AMOUNT}(?: tokens)?\s*\(\d")
 _ROW = re.compile(rf"\b(System prompt|System tools|MCP tools|Custom agents|Memory files|Skills|Messages)[\s:|]+{_AMOUNT}(?![\w.])")
+_TOOL = re.compile(rf"\b(mcp__[\w.-]+)(?: \([^)\n]*\)| *\|[^|\n]*\|)?[ :]+{_AMOUNT}(?![\w.])")
 _FACTORS = {"": 1, "k": 1_000, "m": 1_000_000}
 
 
@@ -27,6 +28,16 @@ def context_usage(text: str) -> dict[str, int] | None:
     if total is None or not rows.keys() >= {"system_prompt", "messages"}:
         return None
     return {"window": _tokens(total[3], total[4]), "tokens": sum(rows.values()), **rows}
+
+
+def stated_tools(text: str) -> dict[str, int]:
+    """Return the tokens of each MCP tool's definition that an output of `/context` states, by name; empty if requests do not carry them.
+
+    Those of tools that wait for a search are listed too, but not in the row of MCP tools, which the others add up to.
+    """
+    row = (context_usage(text) or {}).get("mcp_tools", 0)
+    tools = {name: _tokens(amount, unit) for name, amount, unit in _TOOL.findall(_COLOURS.sub("", text))} if row else {}
+    return tools if abs(sum(tools.values()) - row) <= row / 10 else {}
 
 
 def _tokens(amount: str, unit: str) -> int:
