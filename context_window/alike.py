@@ -10,12 +10,8 @@ MOST = 3
 
 
 def alike(word: str, words: Iterable[str], most: int = MOST) -> list[str]:
-    """Return the words that have this one as a part, then those that are spelled much like it, then those that have such a part.
-
-    Args:
-        word: What was written, in upper or lower case.
-        words: The vocabulary.
-        most: Number of words to return at most.
+    """Return at most `most` words: those with this one, in any case, as a part, then those spelled much like it, then those with such a
+    part.
     """
     from difflib import get_close_matches  # slow to import, and only for mistakes
 
@@ -29,12 +25,6 @@ def alike(word: str, words: Iterable[str], most: int = MOST) -> list[str]:
 
 
 def did_you_mean(word: str, words: Iterable[str], otherwise: str = "") -> str:
-    """Return a question that names what may have been meant, such as `did you mean week or month?`; else what is to be said otherwise.
-
-    Args:
-        word: As for `alike`.
-        words: As for `alike`.
-        otherwise: What to say if nothing is alike.
-    """
+    """Return a question that names what may have been meant, such as `did you mean week or month?`; else what is to be said otherwise."""
     found = alike(word, words)
     return f"did you mean {' or '.join(found)}?" if found else otherwise

@@ -89,12 +89,7 @@ class Culprit:
 
 
 def is_overhead_largest(overhead: int, largest: int) -> bool:
-    """True if the overhead takes up more of the request than any item.
-
-    Args:
-        overhead: Tokens of the request outside its items.
-        largest: Tokens of the largest item that was kept; 0 if there is none.
-    """
+    """True if the overhead takes up more of the request than any item."""
     return overhead > largest
 
 

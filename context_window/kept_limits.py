@@ -22,14 +22,10 @@ CLOCK = 3_600
 
 
 def keep_limits(tool: str, stated: object, time: float) -> None:
-    """Keep what was stated of a plan's limits, unless the file has newer ones, or the same from the last minute.
+    """Keep the `rate_limits` that a tool stated at `time` in Unix seconds, unless the file has newer ones, or the same from the last
+    minute.
 
     A fault costs only that.
-
-    Args:
-        tool: Whose plan it is, as `limits_of` names it.
-        stated: The `rate_limits` object.
-        time: Unix seconds at which it was stated.
     """
     try:
         file = user_folder() / LIMITS_FILE
@@ -44,10 +40,9 @@ def keep_limits(tool: str, stated: object, time: float) -> None:
 
 
 def kept_limits(file: Path | None = None) -> dict[str, dict[str, Any]]:
-    """Return what was kept: by tool `time`, in Unix seconds, and `rate_limits`. Nothing if the file cannot be read.
+    """Return what was kept, by default where `keep_limits` writes: by tool `time`, in Unix seconds, and `rate_limits`.
 
-    Args:
-        file: The file. Default: where `keep_limits` writes.
+    Nothing if the file cannot be read.
     """
     try:
         with open_regular(user_folder() / LIMITS_FILE if file is None else file) as opened:

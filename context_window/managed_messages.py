@@ -55,11 +55,6 @@ class ManagedMessages(list[M], RecallMixin):
     """The messages that the model should see: a list that also tells what it leaves out. Copies, slices and pickles are plain lists."""
 
     def __init__(self, messages: Iterable[M], source: Source) -> None:
-        """
-        Args:
-            messages: The messages.
-            source: What they were made of.
-        """
         super().__init__(messages)
         self._source = source
         self._conversations = source  # type: ignore[assignment]  # it recalls as a tracker does
@@ -96,11 +91,7 @@ class Source:
     conversation: RequestConversation
 
     def recall(self, id: str = "", *, from_line: int = 0, lines: int = 0, query: str = "") -> str:
-        """Return content that was taken out, as text.
-
-        Raises:
-            RecallError: Nothing in the conversation has it.
-        """
+        """Return content that was taken out, as text. Raises RecallError if nothing in the conversation has it."""
         arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
         text, is_error = self.windows.recalled(self.wire, self.conversation, arguments)
         if is_error:
@@ -346,13 +337,7 @@ def _windows(window: ContextWindow) -> Windows:
 
 
 def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False) -> MessageFormat:
-    """Return the format of the messages. Where all formats look alike, the model decides.
-
-    Args:
-        messages: The messages.
-        model: The model's name.
-        are_steps: True if they are objects of smolagents.
-    """
+    """Return the format of the messages, which may be steps of smolagents. Where all formats look alike, the model's name decides."""
     from .function_calls import FunctionCallFormat, is_function_call
     from .gateway.agent_framework_messages import AgentFrameworkFormat
     from .gateway.anthropic_messages import AnthropicWire

@@ -709,10 +709,7 @@ _OWN_MANAGERS: WeakKeyDictionary[Session, ContextWindowManager] = WeakKeyDiction
 def own_manager(session: Session, window: ContextWindow, model: str | None = None) -> ContextWindowManager:
     """Return the manager of a session for callers who have none. It is kept with the session, since it knows what the provider refused.
 
-    Args:
-        session: The session.
-        window: The limits and the policy. With another one than before, the session gets a new manager.
-        model: The model's name; None if it is not known.
+    With another window than before, the session gets a new manager.
     """
     from .sessions import check_session
 

@@ -14,13 +14,9 @@ FIVE_MINUTES, HOUR = 300, 3_600
 
 
 class ColdCache(NamedTuple):
-    """A cache that has forgotten the session.
+    """A cache that has forgotten the session: seconds since the last answer, and tokens that the next prompt writes anew.
 
-    Attributes:
-        age: Seconds since the last answer.
-        tokens: Tokens that the next prompt writes anew.
-        cost: US dollars for that; None if the model's price is unknown.
-        more: US dollars that reading them from the cache would have saved; None if the model's price is unknown.
+    `cost` is in US dollars, and `more` what reading from the cache would have saved; None if the model's price is unknown.
     """
 
     age: float
@@ -35,14 +31,7 @@ class ColdCache(NamedTuple):
 
 
 def cold_cache(answer: LastAnswer | None, tokens: int, model: str, now: float) -> ColdCache | None:
-    """Return the cache that has forgotten a session; None while it remembers.
-
-    Args:
-        answer: The last answer.
-        tokens: Tokens of the conversation, with that answer.
-        model: The model's name.
-        now: Unix seconds.
-    """
+    """Return the cache that has forgotten a session of so many tokens at `now` in Unix seconds; None while it remembers."""
     age = 0.0 if answer is None else now - answer.time
     if answer is None or age <= (HOUR if answer.is_for_hour else FIVE_MINUTES):
         return None

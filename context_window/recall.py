@@ -88,12 +88,7 @@ def recall(session: Session, id: str) -> Item | Image | Document:
 
 
 def _originals(session: Session, id: str) -> list[Item | Image | Document]:
-    """Return everything with this id: an item, an image or document, or both.
-
-    Raises:
-        RecallError: Nothing has this id, or its content is not available.
-        ArgumentError: The session is not a session, or the id is not a string.
-    """
+    """Return everything with this id: an item, an image or document, or both. Raises as `recall` does."""
     if not isinstance(session, Session):
         raise ArgumentError("session", type(session), "pass the Session whose content was taken out, or a view of it")
     if not isinstance(id, str):
@@ -171,9 +166,6 @@ class Recalled:
         """Return the answer as an item of the log: a reference if it is large, so that the log does not hold its content twice.
 
         Views show the content itself (`as_shown`).
-
-        Args:
-            call: The call of the recall tool.
         """
         is_large = len(self.text) > LARGEST_COPY or not all(isinstance(part, Text) for part in self.output)
         if not (self.characters and is_large) or self.is_error:
@@ -256,10 +248,6 @@ def as_shown(items: Sequence[Item], index: int) -> Item:
     """Return an item of a log as views show it: what was recalled instead of a reference to it.
 
     It depends on the items up to the call alone, so the same log always shows the same.
-
-    Args:
-        items: The log.
-        index: The item's position.
     """
     item = items[index]
     characters = item.extra.get(REFERENCE) if isinstance(item, FunctionCallOutput) and item.name == NAME else None
@@ -302,14 +290,9 @@ def _log_of(session: Session) -> Session:
 
 
 def recall_tool(provider: Provider, characters: int = PAGE) -> RecallTool:
-    """Return the tool in one provider's form.
+    """Return the tool in one provider's form, whose answers have at most so many characters.
 
-    Args:
-        provider: The provider.
-        characters: Most characters of an answer.
-
-    Raises:
-        ArgumentError: The provider is not known.
+    Raises ArgumentError if the provider is not known.
     """
     flat = {"name": NAME, "description": DESCRIPTION}
     forms: dict[str, dict[str, Any]] = {

@@ -18,37 +18,23 @@ WORDS = 50
 
 
 class Source(NamedTuple):
-    """An item to search.
-
-    Attributes:
-        heading: What it is, and its id.
-        lines: Its lines.
-    """
+    """An item to search: what it is, with its id, and its lines."""
 
     heading: str
     lines: Sequence[str]
 
 
 def lines_of(texts: Iterable[str], characters: int) -> list[str]:
-    """Return the lines of some texts. One that is too long for a page with others is cut into pieces, which count as lines.
-
-    Args:
-        texts: The texts.
-        characters: Most characters of a page.
-    """
+    """Return the lines of some texts. One that is too long for a page with others is cut into pieces, which count as lines."""
     longest = min(LONGEST_LINE, max(1, characters // 4))
     lines = (line for text in texts for line in text.split("\n"))
     return [line[start : start + longest] for line in lines for start in range(0, max(1, len(line)), longest)]
 
 
 def page(lines: Sequence[str], first: int, count: int | None, characters: int) -> str:
-    """Return lines from the first one on, and in a last line how to read on.
+    """Return lines from number `first` on, counted from 1, and in a last line how to read on.
 
-    Args:
-        lines: All lines.
-        first: Number of the first line, from 1.
-        count: Most lines; None for as many as there is room for.
-        characters: Most characters. At least one line is returned.
+    At least one line, and at most `count`; None for as many as there is room for.
     """
     if first > len(lines):
         return f"[its last line is {len(lines):,}; pass a from_line of at most {len(lines)}]"
@@ -66,11 +52,6 @@ def found(sources: Sequence[Source], query: str, characters: int) -> str | None:
     """Return the lines that match best, in the order of the log, each with its number and the lines around it; None if none matches.
 
     Lines that contain the query as it stands come before those that have its words.
-
-    Args:
-        sources: The items to search, in the order of the log.
-        query: Words, or a text as it stands.
-        characters: Most characters. At least one line is returned.
     """
     hits = list(dict.fromkeys([*_literal(sources, query), *_ranked(sources, query)]))
     shown: dict[int, set[int]] = {}

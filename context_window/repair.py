@@ -71,11 +71,7 @@ def cause_of(error: ModelError) -> Cause | None:
 
 
 def violations_of(provider: Provider, body: Mapping[str, Any]) -> list[Violation]:
-    """Return the rules of its provider that a request breaks.
-
-    Raises:
-        FormatError: It is no request of this provider.
-    """
+    """Return the rules of its provider that a request breaks. Raises FormatError if it is no request of this provider."""
     messages = body[FIELDS[provider]]
     match provider:
         case "anthropic":
@@ -89,13 +85,7 @@ def violations_of(provider: Provider, body: Mapping[str, Any]) -> list[Violation
 
 
 class Repair(NamedTuple):
-    """A request that was mended.
-
-    Attributes:
-        body: The request.
-        mended: The rules that it broke before and does not break any more.
-        broken: The rules that it still breaks.
-    """
+    """A request that was mended, the rules that it broke before and does not break any more, and those that it still breaks."""
 
     body: Json
     mended: Sequence[Violation]
@@ -105,8 +95,7 @@ class Repair(NamedTuple):
 def repaired(provider: Provider, body: Json) -> Repair:
     """Return a request mended wherever it breaks a rule of its provider. One that breaks none is the same object.
 
-    Raises:
-        FormatError: It is no request of this provider, or a message cannot be read.
+    Raises FormatError if it is no request of this provider, or a message cannot be read.
     """
     found = broken = violations_of(provider, body)
     mended = body
@@ -155,8 +144,7 @@ def _list(value: object) -> list[Any]:
 def mended_structure(provider: Provider, body: Json) -> Json:
     """Return a request whose calls, results, roles and texts are as the provider wants them.
 
-    Raises:
-        FormatError: A message cannot be read.
+    Raises FormatError if a message cannot be read.
     """
     messages = _WRITTEN_AGAIN[provider](body[FIELDS[provider]])
     if provider == "anthropic" and messages and messages[-1]["role"] == "assistant":
@@ -167,13 +155,7 @@ def mended_structure(provider: Provider, body: Json) -> Json:
 
 
 def without_thinking(provider: Provider, body: Json, end: int) -> Json:
-    """Return a request without the signed thoughts of its first messages.
-
-    Args:
-        provider: The provider.
-        body: The request.
-        end: Number of the messages.
-    """
+    """Return a request without the signed thoughts of its first `end` messages."""
     field = FIELDS[provider]
     messages: Sequence[Json] = body[field]
     kept = [message for message in map(_thoughtless, messages[:end]) if message is not None]
@@ -211,10 +193,7 @@ def _is_asked(message: Json) -> bool:
 def media_at(body: Json, provider: Provider, place: Sequence[int] | None) -> set[bytes]:
     """Return hashes of the images and documents at a place of a request, or of all of them if there is none at it.
 
-    Args:
-        body: The request.
-        provider: Its provider.
-        place: Indices of the message, of its block, and of a block within that.
+    A place has the indices of the message, of its block, and of a block within that.
     """
     value: Any = body[FIELDS[provider]]
     for index in place or ():

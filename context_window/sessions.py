@@ -31,13 +31,7 @@ VIEWS_REMEMBERED = 8
 
 @dataclass(frozen=True, slots=True)
 class SentView:
-    """A view that was returned to the caller and has probably been sent.
-
-    Attributes:
-        local_count: Its local token count.
-        model: The model it was made for; None if its name is not known.
-        one_shot: True if it came from `trim_session`.
-    """
+    """A view that was returned and has probably been sent: its local count, the model's name if known, and True for `trim_session`'s."""
 
     local_count: LocalCount
     model: str | None
@@ -149,20 +143,12 @@ class Sessions:
     """
 
     def __init__(self, calibration: Calibration) -> None:
-        """
-        Args:
-            calibration: The recorded usage reports.
-        """
         self._calibration = calibration
         self._states: WeakKeyDictionary[Session, SessionState] = WeakKeyDictionary()
         self._lock = Lock()
 
     def state(self, session: Session) -> SessionState:
-        """Return the state of a session, or of the session behind a read-only one.
-
-        Raises:
-            ArgumentError: This is not a session.
-        """
+        """Return the state of a session, or of the session behind a read-only one. Raises ArgumentError if this is not a session."""
         check_session(session)
         session = source_of(session)
         with self._lock:
@@ -188,13 +174,8 @@ class Sessions:
     def walk(
         self, session: Session, settings: Settings, on_request: Callable[[View, int], object], *, trims: bool = False
     ) -> SessionReplay:
-        """Read the whole session once.
-
-        Args:
-            session: The session.
-            settings: The settings in use.
-            on_request: Called at each request, as in `SessionReplay.update`.
-            trims: True to decide under the limits of views, False to trim nothing.
+        """Read the whole session once. `on_request` is called at each request, as in `SessionReplay.update`; `trims` applies the limits of
+        views.
         """
         limits = settings.limits if trims else settings.limits.boundless()
         replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings), shown_as=as_shown)
@@ -214,13 +195,7 @@ class Sessions:
         return feed
 
     def one_shot(self, session: Session, settings: Settings, *, newest_first: bool = False) -> SessionReplay:
-        """Return a new replay that trims the whole session once, to the budget or to a lowered one.
-
-        Args:
-            session: The session.
-            settings: The settings in use.
-            newest_first: True to take the newest items first.
-        """
+        """Return a new replay that trims the whole session once, to the budget or to a lowered one."""
         limits = limits_of(settings.budget, settings.window, settings.overhead, settings.tools, one_shot=True, newest_first=newest_first)
         lowered = self._lowered_tokens(session, settings)
         if lowered is not None:
@@ -259,15 +234,9 @@ class Sessions:
         sent: Callable[[], ReportFeed] | None = None,
         refused: RefusedParts = NONE_REFUSED,
     ) -> SessionReplay:
-        """Bring a replay up to date, or start a new one if it cannot go on, and return it.
+        """Bring a replay up to date, or start a new one if there is none or it cannot go on, and return it.
 
-        Args:
-            replay: The replay; None to start one.
-            session: The session.
-            limits: The limits of its views.
-            settings: The settings in use.
-            sent: Returns the reports of the view that was sent, if that is another one: reports are about that view.
-            refused: The images and documents that the provider refused.
+        `sent` returns the reports of the view that was sent, if that is another one: reports are about that view.
         """
         is_valid = replay is not None and replay.feed.reports.version == self._calibration.version and replay.refused is refused
         if replay is None or not is_valid or not replay.can_update(session):

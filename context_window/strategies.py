@@ -364,9 +364,7 @@ def is_final(strategy: Strategy | None) -> bool:
 def advisers_of(strategy: Strategy | None, *, waits_for_trigger: bool = False) -> Advisers:
     """Return the strategies that a trim asks, without those that never choose anything.
 
-    Args:
-        strategy: The strategy of the window; None if it has none.
-        waits_for_trigger: True if a `SlidingWindow` is to move only when the view exceeds its trigger.
+    `waits_for_trigger` is True if a `SlidingWindow` is to move only when the view exceeds its trigger.
     """
     return tuple(
         Adviser(
@@ -383,12 +381,7 @@ def advisers_of(strategy: Strategy | None, *, waits_for_trigger: bool = False) -
 
 
 def check_strategy(name: str, strategy: object) -> None:
-    """Raise BudgetError unless the value is a strategy.
-
-    Args:
-        name: Name of the setting, for the error.
-        strategy: The value.
-    """
+    """Raise BudgetError, which names the setting, unless the value is a strategy."""
     if isclass(strategy) or not callable(strategy):
         raise BudgetError(name, strategy, "pass a PriorityTrim(), another strategy, or a function of (units, budget)")
     if iscoroutinefunction(strategy) or iscoroutinefunction(type(strategy).__call__):
@@ -424,11 +417,7 @@ def _name_of(strategy: Strategy) -> str:
 
 
 def _set_amount(strategy: object, field: str, *, least: int) -> None:
-    """Convert the field to a plain int.
-
-    Raises:
-        BudgetError: It is not a whole number, or is below `least`.
-    """
+    """Convert the field to a plain int. Raises BudgetError if it is not a whole number, or is below `least`."""
     value = getattr(strategy, field)
     amount = as_whole(value)
     if amount is None or amount < least:

@@ -13,9 +13,6 @@ async def in_thread(work: Callable[[], T]) -> T:
 
     A thread cannot be stopped. A cancelled caller therefore waits for the thread before the cancellation propagates, so that nothing
     still changes shared objects afterwards.
-
-    Args:
-        work: The blocking function.
     """
     import asyncio
     from contextvars import copy_context

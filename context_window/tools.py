@@ -42,11 +42,7 @@ REMEDY = "pass each tool as its definition (a mapping, or its JSON text) or as t
 
 
 def tool_texts(tools: Iterable[Tool]) -> list[str]:
-    """Return each tool's definition as compact JSON.
-
-    Raises:
-        ToolsError: This is not a list, or one of its elements is not a tool.
-    """
+    """Return each tool's definition as compact JSON. Raises ToolsError if this is not a list, or one of its elements is not a tool."""
     if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
         raise ToolsError("tools", tools, f"pass a list of tools; {REMEDY}")
     return [tool_text(tool) for tool in tools]
@@ -55,8 +51,7 @@ def tool_texts(tools: Iterable[Tool]) -> list[str]:
 def tool_text(tool: Tool) -> str:
     """Return the tool's definition as compact JSON with its keys in order; a string is returned unchanged.
 
-    Raises:
-        ToolsError: It is not a tool, or has no JSON form.
+    Raises ToolsError if it is not a tool, or has no JSON form.
     """
     try:
         if isinstance(tool, str):
@@ -73,8 +68,7 @@ def tool_text(tool: Tool) -> str:
 def anthropic_tools(tools: Iterable[Tool]) -> list[dict[str, Any]]:
     """Return tools of any provider's form in Anthropic's form. A definition that declares several functions becomes several tools.
 
-    Raises:
-        ToolsError: This is not a list, or one of its elements is not a tool.
+    Raises ToolsError if this is not a list, or one of its elements is not a tool.
     """
     return [tool for text in tool_texts(tools) for tool in _in_anthropic_form(json.loads(text))]
 

@@ -14,14 +14,9 @@ LIMITS_FILE = "limits.json"
 
 
 def user_folder(environment: Mapping[str, str] | None = None, home: Path | None = None) -> Path:
-    """Return the folder: CONTEXT_WINDOW_HOME, else ours in the system's folder for caches.
+    """Return the folder: CONTEXT_WINDOW_HOME in the environment, else ours in the system's folder for caches.
 
-    Args:
-        environment: The process's variables. Default: those of this process.
-        home: The user's home folder. Default: this user's.
-
-    Raises:
-        RuntimeError: The user's home folder is unknown.
+    Raises RuntimeError if the user's home folder is unknown.
     """
     environment = os.environ if environment is None else environment
     if home_folder := environment.get("CONTEXT_WINDOW_HOME"):
@@ -38,11 +33,7 @@ def user_folder(environment: Mapping[str, str] | None = None, home: Path | None 
 
 
 def replace_file(file: Path, content: bytes) -> None:
-    """Write a file that only this user may read, in the place of an earlier one.
-
-    Raises:
-        OSError: It cannot be written.
-    """
+    """Write a file that only this user may read, in the place of an earlier one. Raises OSError if it cannot be written."""
     file.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     new = file.with_name(f"{file.name}.{os.getpid()}")
     with os.fdopen(os.open(new, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | getattr(os, "O_NOFOLLOW", 0), 0o600), "wb") as out:

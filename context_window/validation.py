@@ -21,15 +21,9 @@ def as_whole(value: object) -> int | None:
 
 
 def check_amount(name: str, value: object, *, least: int) -> int:
-    """Return the value as an int.
+    """Return the value as an int; it may be another integer type such as numpy's.
 
-    Args:
-        name: The argument's name, for the error.
-        value: An int, or another integer type such as numpy's.
-        least: The smallest allowed value.
-
-    Raises:
-        BudgetError: It is not a whole number, or is below `least`.
+    Raises BudgetError, which names the argument, if it is not a whole number, or is below `least`.
     """
     amount = as_whole(value)
     if amount is not None and amount >= least:

@@ -13,12 +13,9 @@ from .stack import with_room
 
 @dataclass(slots=True)
 class _CallState:
-    """State of one call id.
+    """State of one call id: its latest call, its calls without an output, oldest first, and its outputs.
 
-    Attributes:
-        latest: The latest call with this id.
-        unanswered: Its calls without an output, oldest first. Only a merge can cause more than one.
-        outputs: Outputs since the last time that a call arrived while none was unanswered.
+    Only a merge can cause more than one call without an output. The outputs are those since a call arrived while none was unanswered.
     """
 
     latest: FunctionCall | None = None
@@ -56,11 +53,7 @@ class CallIndex:
         return {call_id: state.unanswered[-1] for call_id, state in self._states.items() if state.unanswered}
 
     def same_call(self, call: FunctionCall) -> FunctionCall | None:
-        """Return the recorded call that this one repeats, or None for a new call.
-
-        Raises:
-            DuplicateItemError: A call with this id and other content waits for its output.
-        """
+        """Return the recorded call that this one repeats, or None. Raises DuplicateItemError if another one with this id waits."""
         state = self._states.get(call.call_id)
         if state is None or state.latest is None:
             return None
@@ -74,12 +67,9 @@ class CallIndex:
         return None
 
     def same_output(self, output: FunctionCallOutput) -> FunctionCallOutput | None:
-        """Return the recorded output that this one repeats, or None for a new output.
+        """Return the recorded output that this one repeats, or None. Raises DuplicateItemError if the call already has another one.
 
         While a call waits for its output, the next output with its id is new, whatever its content.
-
-        Raises:
-            DuplicateItemError: The call already has another output.
         """
         state = self._states.get(output.call_id)
         if state is None or state.unanswered:

@@ -25,15 +25,9 @@ def is_chat_context(data: Mapping[str, Any]) -> bool:
 
 
 def item_values(data: Mapping[str, Any], field_names: AbstractSet[str], where: str) -> dict[str, Any]:
-    """Return the values of an item as `Session.to_dict` would write them.
+    """Return the values of an item as `Session.to_dict` would write them, from those that VideoSDK writes.
 
-    Args:
-        data: The item as VideoSDK writes it.
-        field_names: The fields that an item of its type has here.
-        where: Its place in the data, for errors.
-
-    Raises:
-        FormatError: Its content holds something other than texts and images.
+    Raises FormatError at `where` if its content holds something other than texts and images.
     """
     values = {name: value for name, value in data.items() if value is not None}
     for name in ("content", "output"):
@@ -49,9 +43,7 @@ def item_values(data: Mapping[str, Any], field_names: AbstractSet[str], where: s
 def without_repeated_id(values: dict[str, Any], ids: dict[str, Mapping[str, Any]]) -> dict[str, Any] | None:
     """Return the values with a new id if another item has theirs, and None if that item is the same: their merges copy items.
 
-    Args:
-        values: The values of an item.
-        ids: The values of earlier items by id; these are added.
+    Adds them to `ids`, the values of earlier items by id.
     """
     earlier = ids.setdefault(str(values.get("id")), values)
     if earlier is values:

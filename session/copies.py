@@ -19,16 +19,9 @@ from .units import ReadableLog, prompt_text, prompts_in_force
 
 @dataclass(frozen=True, slots=True)
 class CopyFilter:
-    """Kinds of items that a copy leaves out.
+    """What a copy leaves out. `tools`: those whose calls stay; None for all.
 
-    Attributes:
-        system_messages: Messages of role system.
-        instructions: Messages of role system or developer.
-        empty_messages: Messages that hold nothing but white space.
-        handoffs: Handoffs.
-        config_updates: Config updates.
-        tools: Tools whose calls stay; None for all.
-        agent_id: Agent whose items stay, along with handoffs, and config updates and instructions of no agent; None for every agent.
+    `agent_id`: whose items stay, along with handoffs, and config updates and instructions of no agent; None for every agent.
     """
 
     system_messages: bool = False
@@ -70,14 +63,7 @@ def is_empty(message: Message) -> bool:
 
 
 def tool_names(tools: Iterable[str | Callable[..., object]] | None) -> frozenset[str] | None:
-    """Return the names of the tools; None for None.
-
-    Args:
-        tools: Names, or the functions themselves.
-
-    Raises:
-        FormatError: A value is neither a name nor a function.
-    """
+    """Return the names of tools, given as names or as functions; None for None. Raises FormatError for anything else."""
     if tools is None:
         return None
     if isinstance(tools, str | bytes) or not isinstance(tools, Iterable):
@@ -92,11 +78,7 @@ def tool_names(tools: Iterable[str | Callable[..., object]] | None) -> frozenset
 
 
 def clean_agent_id(agent_id: str | None, where: str) -> str | None:
-    """Return the agent's id as items store it; None for None.
-
-    Raises:
-        FormatError: It is neither a str nor None.
-    """
+    """Return the agent's id as items store it; None for None. Raises FormatError if it is neither a str nor None."""
     if agent_id is None:
         return None
     if not isinstance(agent_id, str):
@@ -107,9 +89,7 @@ def clean_agent_id(agent_id: str | None, where: str) -> str | None:
 def remaining_positions(log: IndexedLog, is_excluded: Callable[[int], bool]) -> list[int]:
     """Return the positions that stay when some items, and everything that depends on them, are left out.
 
-    Args:
-        log: The log.
-        is_excluded: True if the item at a position is left out. Not called for outputs of recorded calls: they follow their calls.
+    `is_excluded` is not called for outputs of recorded calls: they follow their calls.
     """
     dropped = {index for index in range(len(log.items)) if index not in log.calls and is_excluded(index)}
     dropped.update(output for output, call in log.calls.items() if call in dropped)
@@ -124,16 +104,7 @@ def remaining_positions(log: IndexedLog, is_excluded: Callable[[int], bool]) -> 
 
 
 def active_config(session: ReadableLog, target: str | int | None) -> tuple[str | None, tuple[str, ...] | None]:
-    """Return the instructions and tools in force just after the item at a position.
-
-    Args:
-        session: The log.
-        target: An item's id, its position (negative: from the end), or None for the end of the log. An unknown id also means the end.
-
-    Raises:
-        PositionError: No item has this position.
-        FormatError: `target` is neither of these.
-    """
+    """Return what `Session.active_config_at` does."""
     index = _position(session, target)
     items = session.items[: index + 1]
     texts = [prompt_text(items[position]) or "" for position in prompts_in_force(items)]

@@ -28,12 +28,7 @@ def decisions_of(summary: str) -> list[str]:
 
 
 def with_decisions(summary: str, earlier: Iterable[str]) -> str:
-    """Return a summary with the decisions of earlier ones that it neither repeats nor revokes.
-
-    Args:
-        summary: The new summary.
-        earlier: The summaries that it stands for, in order.
-    """
+    """Return a summary with the decisions of earlier ones, in order, that it neither repeats nor revokes."""
     text, own = _split(summary)
     revoked = {line.removeprefix(REVOKED) for line in own if line.startswith(REVOKED)}
     lines = [*(line for other in earlier for line in decisions_of(other)), *(line for line in own if not line.startswith(REVOKED))]

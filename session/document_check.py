@@ -26,12 +26,7 @@ _PDF_END = re.compile(rb"startxref\s{0,9}\d{1,12}\s{0,9}%%EOF")
 def document_problem(data: bytes, media_type: str | None) -> str | None:
     """Return the problem with a document's bytes, or None if there is none or the type is unknown.
 
-    Args:
-        data: The whole file.
-        media_type: Its type without parameters.
-
-    Returns:
-        A predicate for a note such as `[document damaged: it ends in the middle]`. It never quotes the bytes.
+    It is a predicate for a note such as `[document damaged: it ends in the middle]`, and never quotes the bytes.
     """
     if media_type == PDF:
         if data.find(b"%PDF-", 0, EDGE) < 0:

@@ -26,12 +26,7 @@ def earliest_times(items: Iterable[Item]) -> list[float]:
 
 
 def check_new_items(session: ReadableLog, items: Iterable[Item]) -> list[Item]:
-    """Return the items as a list, if the session can accept all of them.
-
-    Raises:
-        FormatError: A value is not an item.
-        DuplicateItemError: An id is in use, or occurs twice.
-    """
+    """Return the items as a list. Raises FormatError if one is not an item, DuplicateItemError if an id is in use or occurs twice."""
     new = list(checked_iterable(items, "Session.insert"))
     ids = set()
     for item in new:
@@ -48,10 +43,6 @@ def insert_by_time(session: ReadableLog, new: list[Item]) -> Excerpt:
 
     If that position is inside a response, the item goes after the response. An item inserted before it may be part of that response. The
     cost is linear, plus one binary search for each new item.
-
-    Args:
-        session: The log.
-        new: The items, ordered by time.
     """
     log = index_log(session)
     times = earliest_times(log.items)
@@ -77,10 +68,7 @@ def _continues_response(item: Item, before: Item, breaks: frozenset[str]) -> boo
 def truncate_log(session: ReadableLog, max_items: int | None, max_tokens: int | None) -> Excerpt | None:
     """Return the log without its oldest units, as many as must go to meet the limits; None if nothing must or can go.
 
-    O(n). Protected units stay: see `Session.truncate`.
-
-    Raises:
-        FormatError: A limit is not a whole number of 0 or more.
+    O(n). `Session.truncate` says which units stay, and what it raises.
     """
     item_limit = len(session.items) if max_items is None else checked_count(max_items, "truncate.max_items", 0)
     token_limit = None if max_tokens is None else checked_count(max_tokens, "truncate.max_tokens", 0)

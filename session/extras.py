@@ -8,20 +8,12 @@ NAME = "context-window"
 
 
 def install_line(extra: str) -> str:
-    """Return the command that installs an extra from where this package was installed.
-
-    Args:
-        extra: Its name.
-    """
+    """Return the command that installs an extra from where this package was installed."""
     return _command(_source(extra))
 
 
 def package_line(package: str) -> str:
-    """Return the command that installs another package beside this one.
-
-    Args:
-        package: Its name.
-    """
+    """Return the command that installs another package beside this one."""
     return _command(package, is_ours=False)
 
 

@@ -39,8 +39,7 @@ _HAS_FOLDER_DESCRIPTORS = (
 def read_image(path: str | os.PathLike[str]) -> bytes | None:
     """Return the bytes of an image file at a trusted path. Links are followed.
 
-    Returns:
-        The bytes, or None unless it is a regular file of at most `MAX_IMAGE_FILE` bytes with the header of an image.
+    None unless it is a regular file of at most `MAX_IMAGE_FILE` bytes with the header of an image.
     """
     return _image_in(lambda: open_regular(path))
 
@@ -104,11 +103,7 @@ class Folder:
     def read_image(self, name: str) -> bytes | None:
         """Return the bytes of an image in the folder.
 
-        Args:
-            name: As for `open`.
-
-        Returns:
-            The bytes, or None if `open` raises an error, or the file has more than `MAX_IMAGE_FILE` bytes or not the header of an image.
+        None if `open` raises an error, or the file has more than `MAX_IMAGE_FILE` bytes or not the header of an image.
         """
         return _image_in(lambda: self.open(name))
 

@@ -18,9 +18,6 @@ def filtered_fork(session: ReadableLog, recent_turns: int, tools: Iterable[str |
 
     Config updates come after the leading instructions, without those that are no longer in force. A tool unit that reaches into the last
     turns comes along completely.
-
-    Raises:
-        FormatError: `recent_turns` is below 1, or `tools` holds a value that is not a tool.
     """
     start = last_turns_start(session.items, checked_count(recent_turns, "fork_filtered.recent_turns", 1))
     copy_filter = CopyFilter(config_updates=True, tools=tool_names(tools))
@@ -42,9 +39,6 @@ def brief_fork(session: ReadableLog, instructions: str, task_brief: str | None, 
 
     The last turns come without instructions, config updates and unanswered calls, which the task would interrupt. An earlier handoff
     comes along if it is the last one and hands over to this agent.
-
-    Raises:
-        FormatError: The instructions are empty, or `recent_turns` is below 0.
     """
     if not isinstance(instructions, str) or not instructions.strip():
         raise FormatError("fork_brief.instructions", f"{short(instructions)}; say what the agent is to do")

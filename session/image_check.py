@@ -45,13 +45,9 @@ _FORMATS = {
 
 
 def image_problem(data: bytes) -> str | None:
-    """Return the problem with an image's bytes, or None for a sound PNG, JPEG, GIF or WebP image.
+    """Return the problem with an image's bytes, or None for a sound PNG, JPEG, GIF or WebP image. Its first bytes tell the format.
 
-    Args:
-        data: The whole file. Its format is taken from its first bytes.
-
-    Returns:
-        A predicate for a note such as `[image damaged: its content cannot be decoded]`. It never quotes the bytes.
+    It is a predicate for a note such as `[image damaged: its content cannot be decoded]`, and never quotes the bytes.
     """
     name = next((name for name, pattern in _FORMATS.items() if pattern.match(data)), None)
     if name is None:

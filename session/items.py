@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from functools import cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypeVar, cast, final, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, TypedDict, TypeVar, Unpack, cast, final, get_args
 
 from .errors import FormatError, short
 from .parts import Content, Part, joined_text, parts_of
@@ -33,11 +33,7 @@ CategoryName: TypeAlias = Literal["SYSTEM", "CONTEXT", "DIALOG", "SYSTEM_OUTPUT"
 
 
 def category_of(name: object, where: str) -> MessageCategory:
-    """Return the category with this name.
-
-    Raises:
-        FormatError: None has it.
-    """
+    """Return the category with this name. Raises FormatError if none has it."""
     category = next((member for member in MessageCategory if isinstance(name, str) and member.value == name), None)
     if category is None:  # not `MessageCategory(name)`: its error would show the value, however deep it is
         raise FormatError(where, f"{short(name)} is none of {', '.join(member.value for member in MessageCategory)}")
@@ -165,6 +161,18 @@ def _seconds(value: object, where: str) -> float:
     raise FormatError(where, f"{short(value)} is not a number of seconds")
 
 
+class _CommonFields(TypedDict, total=False):
+    """The fields of `ItemBase`, as constructors take them: a category also by its name."""
+
+    id: str
+    created_at: float
+    agent_id: str | None
+    category: MessageCategory | CategoryName
+    pinned: bool
+    usage: Usage | None
+    extra: Mapping[str, Any]
+
+
 Role = Literal["system", "developer", "user", "assistant"]
 ROLES: tuple[Role, ...] = ("system", "developer", "user", "assistant")
 _OTHER_ROLES = {
@@ -188,20 +196,7 @@ class Message(ItemBase):
 
     if TYPE_CHECKING:  # accepts more types than it stores: a str becomes one Text
 
-        def __init__(
-            self,
-            role: Role,
-            content: Content,
-            *,
-            interrupted: bool = False,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
-        ) -> None: ...
+        def __init__(self, role: Role, content: Content, *, interrupted: bool = False, **fields: Unpack[_CommonFields]) -> None: ...
 
     def __post_init__(self) -> None:
         check_choice(self, "role", ROLES, advice=_OTHER_ROLES)
@@ -292,19 +287,7 @@ class FunctionCallOutput(ItemBase):
     if TYPE_CHECKING:  # accepts more types than it stores: a str becomes one Text
 
         def __init__(
-            self,
-            name: str,
-            output: Content,
-            call_id: str,
-            *,
-            is_error: bool = False,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
+            self, name: str, output: Content, call_id: str, *, is_error: bool = False, **fields: Unpack[_CommonFields]
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -360,17 +343,7 @@ class AgentConfigUpdate(ItemBase):
     if TYPE_CHECKING:  # accepts more types than it stores: any iterable of names
 
         def __init__(
-            self,
-            instructions: str | None = None,
-            tools: Iterable[str] | None = None,
-            *,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
+            self, instructions: str | None = None, tools: Iterable[str] | None = None, **fields: Unpack[_CommonFields]
         ) -> None: ...
 
     def __post_init__(self) -> None:
@@ -400,19 +373,7 @@ class Compaction(ItemBase):
 
     if TYPE_CHECKING:  # accepts more types than it stores: any iterable of ids
 
-        def __init__(
-            self,
-            summary: str,
-            replaces: Iterable[str] = (),
-            *,
-            id: str = ...,
-            created_at: float = ...,
-            agent_id: str | None = None,
-            category: MessageCategory | CategoryName = ...,
-            pinned: bool = False,
-            usage: Usage | None = None,
-            extra: Mapping[str, Any] = ...,
-        ) -> None: ...
+        def __init__(self, summary: str, replaces: Iterable[str] = (), **fields: Unpack[_CommonFields]) -> None: ...
 
     def __post_init__(self) -> None:
         clean_text(self, "summary")
@@ -431,12 +392,7 @@ def parts_of_item(item: Item) -> tuple[Part, ...]:
 
 
 def no_item(where: str, value: object) -> FormatError:
-    """Return the error for a value that is not an item.
-
-    Args:
-        where: The method that was given it.
-        value: The value.
-    """
+    """Return the error for a value that is not an item, given to the method `where`."""
     advice = "pass a Message, a FunctionCall or another of the item classes"
     is_message = isinstance(value, dict)
     return FormatError(
@@ -445,11 +401,7 @@ def no_item(where: str, value: object) -> FormatError:
 
 
 def checked_iterable(items: Iterable[Item], where: str) -> Iterable[Item]:
-    """Return the argument if it is iterable.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Return the argument if it is iterable. Raises FormatError if it is not."""
     if not isinstance(items, Iterable):
         raise FormatError(where, f"expected several items, got {short(items)}; pass a list of them, such as `session.items`")
     return items

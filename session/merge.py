@@ -43,11 +43,7 @@ class _Insertion:
 
 
 def check_session(other: object, where: str) -> None:
-    """Raise FormatError unless the value is a session.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Raise FormatError unless the value is a session."""
     if not isinstance(other, SessionLog):
         raise FormatError(where, f"{short(other)} is not a session")
 
@@ -134,10 +130,7 @@ def _match(mine: ReadableLog, other: IndexedLog) -> tuple[dict[int, int], dict[s
 def local_id(mine: ReadableLog, item: Item, reserved: Container[str] = ()) -> str:
     """Return the id that another log's item has in this session, or would get: its own, unless a different item here has that id.
 
-    Args:
-        mine: The session.
-        item: The item of the other log.
-        reserved: Ids that other new items will have.
+    `reserved` holds ids that other new items will have.
     """
 
     def is_here(item_id: object) -> bool:
@@ -158,9 +151,7 @@ def local_id(mine: ReadableLog, item: Item, reserved: Container[str] = ()) -> st
 def _replacement_id(item: Item, is_free: Callable[[str], bool]) -> str:
     """Return an id for an item whose own id is in use. It depends on the content alone, so merging again gives the same id.
 
-    Args:
-        item: The item, with its original id.
-        is_free: True if the item can have an id: no item has it, or this very item does.
+    An id is free if no item has it, or this very item does.
     """
     bare: dict[str, Any] = {"extra": {}, "usage": None, "pinned": False, "agent_id": None, "created_at": 0.0}
     if isinstance(item, FunctionCall):

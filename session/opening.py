@@ -43,12 +43,7 @@ def open_regular(path: str | os.PathLike[str], flags: int = PLAIN, folder: int |
 
 
 def read_regular(path: str | os.PathLike[str]) -> bytes:
-    """Return the bytes of a regular file. Nothing else is opened, as by `open_regular`.
-
-    Raises:
-        OSError: It is not a regular file, or cannot be read.
-        ValueError: The path is malformed.
-    """
+    """Return the bytes of a regular file. Nothing else is opened, and errors are those of `open_regular`."""
     with open_regular(path) as file:
         return file.read()
 
@@ -61,11 +56,7 @@ def _check_regular(status: os.stat_result) -> None:
 
 
 def create_private_folder(folder: Path) -> None:
-    """Create the folder and its missing parents, accessible by their owner only.
-
-    Raises:
-        OSError: It cannot be created, or the path is not a folder.
-    """
+    """Create the folder and its missing parents, accessible by their owner only. Raises OSError if the path cannot be a folder."""
     missing = [parent for parent in folder.parents if not parent.exists()]
     for path in (*reversed(missing), folder):  # `parents=True` would give the parents the permissions of the umask
         path.mkdir(mode=0o700, exist_ok=True)

@@ -135,11 +135,7 @@ _PARTS = frozenset({Text, Image, Document})
 
 
 def parts_of(content: object, where: str) -> tuple[Part, ...]:
-    """Return the parts given as one text, one part, or several of either.
-
-    Raises:
-        FormatError: A value is neither a text nor a part.
-    """
+    """Return the parts given as one text, one part, or several of either. Raises FormatError if a value is neither."""
     if isinstance(content, str):
         return (Text(content),)
     if type(content) in _PARTS:

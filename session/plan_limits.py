@@ -26,12 +26,9 @@ PERIODS_MAX = 8
 
 
 class LimitPeriod(NamedTuple):
-    """One period of a plan.
+    """One period of a plan, with its length and the used part from 0; above 100 where a plan allows more.
 
-    Attributes:
-        minutes: Its length.
-        percent: Used part, from 0; above 100 where a plan allows more.
-        resets: Unix seconds at which it begins anew; None if that is not stated.
+    `resets` is in Unix seconds; None if it is not stated.
     """
 
     minutes: int
@@ -39,10 +36,9 @@ class LimitPeriod(NamedTuple):
     resets: float | None
 
     def full_at(self, time: float) -> float | None:
-        """Return the Unix seconds at which it is full if it goes on as since its beginning; None if it begins anew before, or is unused.
+        """Return the Unix seconds at which it is full if it goes on as from its beginning to `time`, when `percent` was stated.
 
-        Args:
-            time: Unix seconds at which `percent` was stated.
+        None if it begins anew before, or is unused.
         """
         if self.percent >= 100:
             return time
@@ -54,13 +50,9 @@ class LimitPeriod(NamedTuple):
 
 
 class PlanLimits(NamedTuple):
-    """The limits of a plan at one time.
+    """The limits of a plan as a tool such as `codex` stated them at `time` in Unix seconds, the shortest period first.
 
-    Attributes:
-        tool: The assistant that stated them, such as `codex`.
-        time: Unix seconds at which it did.
-        plan: The plan's name; empty if it is not stated.
-        periods: The periods, the shortest first.
+    The plan's name is empty if it is not stated.
     """
 
     tool: str
@@ -74,12 +66,9 @@ class PlanLimits(NamedTuple):
 
 
 def limits_of(tool: str, stated: object, time: float | None) -> PlanLimits | None:
-    """Return the limits in a `rate_limits` object of Codex or of Claude Code; None if it states none that can be used.
+    """Return the limits in a `rate_limits` object that a tool, Codex or Claude Code, stated at `time` in Unix seconds.
 
-    Args:
-        tool: Whose it is.
-        stated: The object.
-        time: Unix seconds at which it was stated.
+    None if it states none that can be used.
     """
     if not isinstance(stated, Mapping) or time is None or not 0 <= time < LATEST:
         return None
@@ -90,13 +79,9 @@ def limits_of(tool: str, stated: object, time: float | None) -> PlanLimits | Non
 
 
 def stated_in(headers: Mapping[str, str], time: float) -> tuple[str, dict[str, Any]] | None:
-    """Return what an answer's headers state of a plan: whose it is, and the `rate_limits` object; None if they state nothing.
+    """Return what an answer's headers, by lower-case names, state of a plan: whose it is, and the `rate_limits` object of that time.
 
-    Answers to API keys without a plan have no such headers.
-
-    Args:
-        headers: Values by their names in lower case.
-        time: Unix seconds at which they came.
+    None if they state nothing. Answers to API keys without a plan have no such headers.
     """
     claude = {name: window for claim, name in CLAIMS.items() if (window := _claim(f"{UNIFIED}-{claim}", headers)) is not None}
     if claude:
@@ -143,13 +128,7 @@ def _number(value: object, most: float) -> float | None:
 
 
 def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
-    """Return a time: `16:40`, within a week `Sat 16:40`, else with the day.
-
-    Args:
-        time: Unix seconds of it.
-        now: Unix seconds.
-        zone: The time zone. Default: the machine's.
-    """
+    """Return a time in Unix seconds as text: `16:40`, within a week `Sat 16:40`, else with the day. Default zone: the machine's."""
     then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)
     if then.date() == today.date():
         return f"{then:%H:%M}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import attrgetter
 from types import MappingProxyType
 from typing import Any, NoReturn, cast
 
@@ -11,6 +12,11 @@ from .items import Item
 from .session import Session
 
 _SLOT = "_source"
+
+
+def _shown(slot: str) -> Any:
+    """Return a property that reads a slot of the source."""
+    return property(attrgetter(f"{_SLOT}.{slot}"))
 
 
 class ReadOnlySession(Session):
@@ -59,41 +65,18 @@ class ReadOnlySession(Session):
         """The session's metadata, read-only."""
         return cast("dict[str, Any]", MappingProxyType(self._source.metadata))
 
-    @property
-    def _is_view(self) -> bool:  # type: ignore[override]
-        return self._source.is_view
-
-    @property
-    def _items(self) -> list[Item]:  # type: ignore[override]
-        return self._source._items
-
-    @property
-    def _length(self) -> int:  # type: ignore[override]
-        return self._source._length
+    _is_view: bool = _shown("_is_view")
+    _items: list[Item] = _shown("_items")
+    _length: int = _shown("_length")
+    _breaks: frozenset[str] = _shown("_breaks")
+    _ends: frozenset[str] = _shown("_ends")
+    _settled: int = _shown("_settled")
+    _settled_tokens: int | None = _shown("_settled_tokens")
+    _origin: Session | None = _shown("_origin")
 
     @property
     def _positions(self) -> dict[str, int]:  # type: ignore[override]
         return self._source._position_map()
-
-    @property
-    def _breaks(self) -> frozenset[str]:  # type: ignore[override]
-        return self._source._breaks
-
-    @property
-    def _ends(self) -> frozenset[str]:  # type: ignore[override]
-        return self._source._ends
-
-    @property
-    def _settled(self) -> int:  # type: ignore[override]
-        return self._source._settled
-
-    @property
-    def _settled_tokens(self) -> int | None:  # type: ignore[override]
-        return self._source._settled_tokens
-
-    @property
-    def _origin(self) -> Session | None:  # type: ignore[override]
-        return self._source._origin
 
     def read_only(self) -> ReadOnlySession:
         """Return this view itself."""

@@ -106,11 +106,7 @@ def last_turns_start(items: Sequence[Item], turns: int) -> int:
 
 
 def checked_count(value: object, where: str, least: int) -> int:
-    """Return the value if it is an int of at least `least`.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Return the value if it is an int of at least `least`. Raises FormatError if it is not."""
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
     raise FormatError(where, f"{short(value)}; pass a whole number of {least} or more")

@@ -170,11 +170,7 @@ def place_name(key: object) -> str:
 
 
 def clean_text(value: object, name: str, *, optional: bool = False) -> None:
-    """Replace a text field by its clean form.
-
-    Raises:
-        FormatError: It is not a text.
-    """
+    """Replace a text field by its clean form. Raises FormatError if it is not a text."""
     text = getattr(value, name)
     if (type(text) is str and text.isascii()) or (optional and text is None):
         return
@@ -184,11 +180,7 @@ def clean_text(value: object, name: str, *, optional: bool = False) -> None:
 
 
 def clean_texts(value: object, name: str) -> None:
-    """Replace a field of several texts by a tuple of their clean forms.
-
-    Raises:
-        FormatError: It is not a list of texts.
-    """
+    """Replace a field of several texts by a tuple of their clean forms. Raises FormatError if it is not a list of texts."""
     field = getattr(value, name)
     if isinstance(field, str | Mapping) or not isinstance(field, Iterable):
         raise FormatError(_place(value, name), f"expected a list of texts, got {short(field)}")
@@ -200,11 +192,7 @@ def clean_texts(value: object, name: str) -> None:
 
 
 def clean_object(value: object, name: str) -> None:
-    """Replace a mapping by the private copy that `clean_json` makes.
-
-    Raises:
-        FormatError: It is not a mapping; or as `clean_json`.
-    """
+    """Replace a mapping by the private copy that `clean_json` makes. Raises FormatError if it is none, or as `clean_json`."""
     field = getattr(value, name)
     if type(field) is dict and not field:
         object.__setattr__(value, name, {})
@@ -215,22 +203,14 @@ def clean_object(value: object, name: str) -> None:
 
 
 def check(value: object, name: str, kind: type, *, optional: bool = False) -> None:
-    """Raise FormatError unless a field has this type.
-
-    Raises:
-        FormatError: It has another type.
-    """
+    """Raise FormatError unless a field has this type."""
     field = getattr(value, name)
     if not (isinstance(field, kind) or (optional and field is None)):
         raise FormatError(_place(value, name), f"{short(field)} is not of type {kind.__name__}")
 
 
 def check_count(value: object, name: str, lowest: int, highest: int, unit: str, *, optional: bool = False) -> None:
-    """Raise FormatError unless a field is an integer from `lowest` to `highest`.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Raise FormatError unless a field is an integer from `lowest` to `highest`."""
     field = getattr(value, name)
     if optional and field is None:
         return
@@ -245,18 +225,7 @@ def check_count(value: object, name: str, lowest: int, highest: int, unit: str, 
 def check_choice(
     value: object, name: str, choices: tuple[str, ...], *, optional: bool = False, advice: Mapping[str, str] | None = None
 ) -> None:
-    """Raise FormatError unless a field is one of these texts.
-
-    Args:
-        value: The value that is being constructed.
-        name: The field.
-        choices: The texts.
-        optional: True if it may be None.
-        advice: What to do instead, by a wrong text that is to be expected.
-
-    Raises:
-        FormatError: It is not.
-    """
+    """Raise FormatError unless a field is one of these texts. `advice` says what to do instead, by a wrong text that is to be expected."""
     field = getattr(value, name)
     if type(field) is str and field in choices:
         return

@@ -110,11 +110,7 @@ class Secret:
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A text without some layers of escapes.
-
-    Attributes:
-        text: The text.
-    """
+    """A text without some layers of escapes."""
 
     text: str
     _at: tuple[int, ...] = (0,)

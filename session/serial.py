@@ -62,11 +62,7 @@ _FIELDS: dict[type, _Fields] = {kind: _Fields.of(kind) for kind in (*_ITEMS.valu
 
 
 def session_to_dict(session: SessionLog) -> dict[str, Any]:
-    """Return the session as JSON values.
-
-    Raises:
-        FormatError: `metadata` or an item's `extra` holds a value that JSON cannot.
-    """
+    """Return the session as JSON values. Raises FormatError if `metadata` or an item's `extra` holds a value that JSON cannot."""
     items = []
     for position, item in enumerate(session.items):
         try:
@@ -86,11 +82,7 @@ def session_to_dict(session: SessionLog) -> dict[str, Any]:
 
 
 def item_to_dict(item: ItemBase) -> dict[str, Any]:
-    """Return the item as JSON values.
-
-    Raises:
-        FormatError: Its `extra` or `metadata` holds a value that JSON cannot.
-    """
+    """Return the item as JSON values. Raises FormatError if its `extra` or `metadata` holds a value that JSON cannot."""
     data: dict[str, Any] = {"type": item.type}
     for name, default in _FIELDS[type(item)].defaults:
         value = getattr(item, name)
@@ -150,16 +142,7 @@ def session_from_dict(kind: type[LogT], data: object, read_files_below: str | os
 
 
 def session_from_values(kind: type[LogT], data: object, folder: Folder | None) -> LogT:
-    """Do the same as `session_from_dict` with a folder that is already open.
-
-    Args:
-        kind: `Session`.
-        data: The values.
-        folder: The folder; None opens no file.
-
-    Raises:
-        FormatError: The values are not a session, damaged, or of an unknown version.
-    """
+    """Do the same as `session_from_dict` with a folder that is already open. None opens no file."""
     top = _mapping(data, "session")
     if is_chat_context(top):
         return _from_chat_context(kind, _list(top["items"], "items"), folder)
@@ -226,15 +209,9 @@ def _whole(data: object, where: str, most: int, unit: str) -> int:
 
 
 def item_from_dict(data: object, where: str = "item", folder: Folder | None = None) -> Item:
-    """Return the item that these JSON values describe.
+    """Return the item that these JSON values describe. Raises FormatError, whose `.where` begins with `where`, if they are none.
 
-    Args:
-        data: The values.
-        where: Their place in the data, for errors.
-        folder: Folder from which images saved with only a path are read; None opens no file.
-
-    Raises:
-        FormatError: They are not an item; `.where` begins with `where`.
+    Images saved with only a path are read from the folder; None opens no file.
     """
     values = dict(_mapping(data, where))
     kind = _kind(_ITEMS, values, where)

@@ -362,12 +362,7 @@ class SessionLog:
             return self.append(message)
         if role != "system":
             raise FormatError("add_message.replace", f"only the system message can be replaced, not role {role!r}")
-        log = index_log(self)
-        rest = log.excerpt(position for position, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
-        if any(item.id == message.id for item in rest.items):
-            raise DuplicateItemError(message.id)
-        self._rewrite([message, *rest.items])
-        self._breaks = rest.breaks
+        self._replace_instructions(message)
         return message
 
     def add_context(self, content: ProviderContent, *, source: str | None = None, role: Role = "user", pinned: bool = False) -> Message:
@@ -469,6 +464,15 @@ class SessionLog:
         if self._is_view:
             raise ReadOnlyError(operation, is_view=True)
 
+    def _replace_instructions(self, message: Message) -> None:
+        """Put a system message in the place of all others."""
+        log = index_log(self)
+        rest = log.excerpt(position for position, item in enumerate(log.items) if not (isinstance(item, Message) and item.role == "system"))
+        if any(item.id == message.id for item in rest.items):
+            raise DuplicateItemError(message.id)
+        self._rewrite([message, *rest.items])
+        self._breaks = rest.breaks
+
     def _position_map(self) -> dict[str, int]:
         if self._positions is None:
             self._positions = {item.id: position for position, item in enumerate(self.items)}
@@ -497,8 +501,7 @@ class SessionLog:
 def fill(session: SessionLog, items: list[Item]) -> None:
     """Append items to a new, empty session, at less cost than one at a time.
 
-    Raises:
-        DuplicateItemError: Two of them have the same id. The session then holds the items before the second.
+    Raises DuplicateItemError if two have the same id. The session then holds the items before the second.
     """
     positions = {item.id: position for position, item in enumerate(items)}
     if len(positions) == len(items):

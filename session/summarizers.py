@@ -129,21 +129,13 @@ class ModelSummarizer:
     """
 
     def __init__(self, model: Any) -> None:
-        """
-        Args:
-            model: The model.
-        """
         self.asked_model = model
         self.window: object = getattr(model, "window", None)
         timeout = getattr(model, "timeout", None)
         self.timeout: object = MODEL_TIMEOUT if timeout is None else timeout
 
     async def __call__(self, prompt: str, /) -> str:
-        """Return the model's summary, a `SummaryText`. The model is asked without tools.
-
-        Raises:
-            SummaryError: The answer is cut off or was refused.
-        """
+        """Return the model's summary, a `SummaryText`, asked for without tools. Raises SummaryError if it is cut off or was refused."""
         from .session import Session
 
         session = Session()
@@ -154,19 +146,11 @@ class ModelSummarizer:
         return _checked(answer)
 
     async def sum_up(self, conversation: Any, tools: Any) -> SummaryText | None:
-        """Return the model's summary of a conversation that it knows: one whose last message asks for it.
+        """Return the model's summary of a session that it knows: one whose last message asks for it. None if it called a tool or wrote
+        nothing.
 
-        The request begins as the last one did, tools included, so the provider reads it from its cache.
-
-        Args:
-            conversation: The session.
-            tools: The definitions that the model's requests carry.
-
-        Returns:
-            The summary, or None if the model called a tool or wrote nothing.
-
-        Raises:
-            SummaryError: The answer is cut off or was refused.
+        The request begins as the last one did, tools included, so the provider reads it from its cache. Raises SummaryError if the answer
+        is cut off or was refused.
         """
         answer = self.asked_model.answer(conversation, tools, allow_tools=True)
         if isawaitable(answer):
@@ -175,11 +159,7 @@ class ModelSummarizer:
 
 
 def _checked(answer: Any) -> SummaryText:
-    """Return a model's answer as a summary.
-
-    Raises:
-        SummaryError: It is cut off or was refused.
-    """
+    """Return a model's answer as a summary. Raises SummaryError if it is cut off or was refused."""
     usage = getattr(answer, "usage", None)
     if answer.stop in INCOMPLETE:
         raise SummaryError(f"the model stopped with {short(answer.stop)}", usage)

@@ -62,12 +62,7 @@ class EmptySummaryError(SummaryError):
 
 @dataclass(frozen=True, slots=True)
 class PlannedSummary:
-    """A summary to be written.
-
-    Attributes:
-        prompt: The prompt for the summarizer.
-        ids: Ids of the items that the summary replaces.
-    """
+    """The prompt of a summary to be written, and the ids of the items that the summary replaces."""
 
     prompt: str
     ids: frozenset[str]
@@ -76,8 +71,7 @@ class PlannedSummary:
 def plan_summary(session: ReadableLog, keep_recent_turns: int) -> PlannedSummary | None:
     """Return the summary to write for everything before the last turns, or None if there is nothing to summarize.
 
-    Raises:
-        FormatError: `keep_recent_turns` is not a whole number of 0 or more.
+    Raises FormatError if `keep_recent_turns` is not a whole number of 0 or more.
     """
     start = last_turns_start(session.items, checked_count(keep_recent_turns, "summarize.keep_recent_turns", 0))
     log = index_log(session)
@@ -94,8 +88,7 @@ def plan_summary(session: ReadableLog, keep_recent_turns: int) -> PlannedSummary
 def replace_with_summary(session: ReadableLog, task: PlannedSummary, text: str) -> Excerpt:
     """Return the log with the summary in place of the items that it covers. Items appended since the task was planned stay.
 
-    Raises:
-        SummaryError: The items are no longer in the log, or may no longer be replaced.
+    Raises SummaryError if the items are no longer in the log, or may no longer be replaced.
     """
     if any(session.position(item_id) is None for item_id in task.ids):
         raise SummaryError("items that it covers were removed from the log while it was written; summarize again")
@@ -128,14 +121,7 @@ def summary_prompt(items: Iterable[Item]) -> str:
 
 
 def text_summary_prompt(record: str, *, has_summaries: bool, extra_lines: str = "", instructions: str = INSTRUCTIONS) -> str:
-    """Return the prompt to summarize a conversation that is already text.
-
-    Args:
-        record: The text.
-        has_summaries: True if the text contains summaries.
-        extra_lines: Further requests to the summarizer: complete lines.
-        instructions: What to write: complete lines.
-    """
+    """Return the prompt to summarize a conversation that is already text. `extra_lines` and `instructions` are complete lines."""
     # No text contains its own digest, and nobody can construct one that does.
     fence = f"=== {sha256(record.encode()).hexdigest()[:32]} ==="
     earlier = EARLIER if has_summaries else ""
@@ -143,21 +129,12 @@ def text_summary_prompt(record: str, *, has_summaries: bool, extra_lines: str = 
 
 
 def summary_request(instructions: str = INSTRUCTIONS, extra_lines: str = "") -> str:
-    """Return the message that asks a model for a summary of the conversation which the message ends.
-
-    Args:
-        instructions: What to write: complete lines.
-        extra_lines: Further requests: complete lines.
-    """
+    """Return the message that asks a model for a summary of the conversation which it ends. Both texts are complete lines."""
     return IN_PLACE.format(instructions=instructions, more=extra_lines)
 
 
 def check_summarizer(llm: object) -> Summarizer:
-    """Return the value as a summarizer.
-
-    Raises:
-        FormatError: It is neither a function nor a model.
-    """
+    """Return the value as a summarizer. Raises FormatError if it is neither a function nor a model."""
     summarizer = as_summarizer(llm)
     if summarizer is None:
         raise FormatError("llm", f"{short(llm)}; pass an async function that takes a prompt and returns the summary, or a model")
@@ -165,12 +142,7 @@ def check_summarizer(llm: object) -> Summarizer:
 
 
 async def request_summary(llm: Any, prompt: str) -> str:
-    """Return the summarizer's answer.
-
-    Raises:
-        EmptySummaryError: It returned a blank text.
-        SummaryError: It failed, or returned something that is not a text.
-    """
+    """Return the summarizer's answer. Raises EmptySummaryError if it is blank, SummaryError if there is none or it is not a text."""
     try:
         answer = llm(prompt)
         if isawaitable(answer):

@@ -173,11 +173,6 @@ class Grouping:
         return is_answer(item) and (breaks or not self.in_response or item.agent_id != self._agent)
 
     @property
-    def open_response(self) -> int:
-        """The position at which the response that the log ends in began, or -1."""
-        return self.response_starts[-1] if self.in_response else NONE
-
-    @property
     def last_user(self) -> int:
         """The position of the last user message, or -1. One of category CONTEXT counts only if there is no other."""
         return self._last_user if self._last_user != NONE else self._last_context_user
@@ -379,12 +374,7 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """Items that are kept or dropped together.
-
-    Attributes:
-        positions: Their positions in the log, in order.
-        category: The category that all of them count for.
-    """
+    """Items that are kept or dropped together: their positions in the log, in order, and the category that all of them count for."""
 
     positions: tuple[int, ...]
     category: MessageCategory

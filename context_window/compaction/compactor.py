@@ -53,13 +53,7 @@ class Compactor:
     """Summarises the older part of sessions. The state of a session is freed with the session."""
 
     def __init__(self, window: ContextWindow, active: ActiveSettings, sessions: Sessions, on_event: Listener | None) -> None:
-        """
-        Args:
-            window: The limits and the policy, possibly with a summariser.
-            active: The settings in use.
-            sessions: The memory of sessions.
-            on_event: Called with `Compacted` and `CompactionFailed`.
-        """
+        """`on_event` is called with `Compacted` and `CompactionFailed`."""
         self._window = window
         self._active = active
         self._sessions = sessions
@@ -68,18 +62,7 @@ class Compactor:
         self._lock = Lock()
 
     async def compact_if_due(self, session: Session, llm: AnySummarizer | None) -> None:
-        """Summarise older items if the log has outgrown its limits.
-
-        Args:
-            session: The log. A summary may be appended to it.
-            llm: The summariser to use if the window has no `summary_llm`.
-
-        Raises:
-            CountingError: The token counter returned something that is not a count.
-            StrategyError: The strategy raised, or made an invalid choice.
-            ArgumentError: `session` is not a session.
-            FormatError: `llm` cannot be called.
-        """
+        """Do the first half of `ContextWindowManager.compact_if_due`, which names what this raises."""
         self._sessions.state(session)
         summariser = self._summariser(llm)
         if summariser is not None and self._is_bounded(session) and self._may_summarise(session):
@@ -87,20 +70,7 @@ class Compactor:
             await self._compact(session, summariser, forced=wish is not None, focus=wish)
 
     async def compact(self, session: Session, llm: AnySummarizer | None, focus: str | None = None) -> Compaction | None:
-        """Summarise all but the newest turns or units now. Return the summary, or None if there is nothing to summarise.
-
-        Args:
-            session: The log. The summary is appended to it.
-            llm: The summariser to use if the window has no `summary_llm`.
-            focus: What the summary must keep in detail; None for nothing special.
-
-        Raises:
-            CompactionError: There is no summariser, or its summary is unusable. The log is unchanged.
-            CountingError: The token counter returned something that is not a count.
-            StrategyError: The strategy raised, or made an invalid choice.
-            ArgumentError: `session` is not a session.
-            FormatError: `llm` cannot be called.
-        """
+        """Do what `ContextWindowManager.compact` does, and raise the same."""
         self._sessions.state(session)
         if focus is not None and not isinstance(focus, str):
             raise ArgumentError("focus", focus, "pass a text, or None")
@@ -191,8 +161,7 @@ class Compactor:
     ) -> tuple[Compaction, Compacted]:
         """Have the summary written and append it (steps 4 to 7). Return it with its event. A cancellation leaves the log unchanged.
 
-        Raises:
-            CompactionError: There is no usable summary.
+        Raises CompactionError if there is no usable summary.
         """
         import asyncio
 
@@ -265,8 +234,7 @@ class Compactor:
     def _prepare(self, session: Session, plan: SummaryPlan, summariser: Summarizer, focus: str | None) -> SummaryTask:
         """Check that a summary has room (step 4) and return the task for the summariser.
 
-        Raises:
-            CompactionError: There is no room for any summary, or the summariser's window is too small.
+        Raises CompactionError if there is no room for any summary, or the summariser's window is too small.
         """
         view_state = self._sessions.state(session)
         with view_state.lock:
@@ -305,8 +273,7 @@ class Compactor:
     ) -> tuple[Compaction, Compacted]:
         """Return the summary as an item, and its event, if it may be appended to the log as it is now (step 6).
 
-        Raises:
-            CompactionError: The log has changed, or the summary saves too little.
+        Raises CompactionError if the log has changed, or the summary saves too little.
         """
         with state.lock:
             limits = limits_without_trims(plan.limits)

@@ -21,13 +21,7 @@ Count = Callable[[str], int]
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of the record that fits into one prompt.
-
-    Attributes:
-        text: The part.
-        complete_units: Number of units that are complete with this piece.
-        complete_characters: Characters of these units.
-    """
+    """A part of the record that fits into one prompt, with the number and the characters of the units that are complete with it."""
 
     text: str
     complete_units: int

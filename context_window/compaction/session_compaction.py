@@ -73,8 +73,7 @@ class SessionCompaction:
     def may_try(self, requests: int) -> bool:
         """True if it is time for an attempt: after failures, 1, 2, 4 … requests pass without one.
 
-        Args:
-            requests: Number of responses in the log. It is smaller than at the last failure if the log was rewritten since.
+        A log that was rewritten since has fewer responses than at the last failure.
         """
         requests_to_wait = min(2 ** (self._failures - 1), MAX_REQUESTS_TO_WAIT) if self._failures else -1
         return requests > self._failed_at + requests_to_wait or requests < self._failed_at
@@ -89,11 +88,7 @@ class SessionCompaction:
         return usage
 
     def record_failure(self, requests: int) -> None:
-        """Note a failed attempt.
-
-        Args:
-            requests: Number of responses in the log.
-        """
+        """Note an attempt that failed when the log had so many responses."""
         self._failures = min(self._failures + 1, MAX_REQUESTS_TO_WAIT)
         self._failed_at = requests
 

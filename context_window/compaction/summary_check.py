@@ -82,8 +82,7 @@ def limits_less(limits: Limits, tokens: int) -> Limits:
 def check_units_unchanged(units: Collection[SummaryUnit], replay: SessionReplay, session: Session, plan: SummaryPlan) -> None:
     """Check that a summary of these units of the plan may be appended to the log as it is now.
 
-    Raises:
-        CompactionError: An item of the units was removed, changed, pinned or became part of the frontier, or a response is unfinished.
+    Raises CompactionError if an item of the units was removed, changed, pinned or became part of the frontier, or a response is unfinished.
     """
     if replay is plan.replay and len(replay.view) == plan.length:
         return  # nothing was appended or edited since the units were selected
@@ -99,15 +98,7 @@ def checked_summary(
 ) -> tuple[Compaction, Compacted]:
     """Return the summary as an item, and the event that reports it.
 
-    Args:
-        session: The log.
-        replay: The replay of its view.
-        plan: The plan of the summary.
-        task: The task that the summariser was given.
-        text: The summariser's text.
-
-    Raises:
-        CompactionError: The summary saves too little, or has no room in the view.
+    Raises CompactionError if the summary saves too little, or has no room in the view.
     """
     summary = _compaction(text, replaced_ids(task.units, replay.items, session), replay.items[-1], session)
     tokens, trigger = plan.settings.measurer.measure(summary).tokens, plan.limits.trigger
@@ -120,16 +111,9 @@ def checked_summary(
 
 
 def check_room(session: Session, replay: SessionReplay, plan: SummaryPlan, summary: Compaction | None = None) -> int:
-    """Return the cost of the trimmed request with the summary.
+    """Return the cost of the trimmed request with the summary, or None for the shortest possible one. The replay is not changed.
 
-    Args:
-        session: The log.
-        replay: The replay of its view. It is not changed.
-        plan: The plan of the summary.
-        summary: The summary; None for the shortest possible one.
-
-    Raises:
-        CompactionError: With the summary the request is over the budget, and larger than without it.
+    Raises CompactionError if with the summary the request is over the budget, and larger than without it.
     """
     items = replay.items
     if summary is None:

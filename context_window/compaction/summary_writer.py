@@ -62,11 +62,7 @@ class Wording:
         return INSTRUCTIONS if self.prompt is None else f"{self.prompt.strip()}\n"
 
     def lines(self, words: int) -> str:
-        """Return the lines about the summary's focus and length.
-
-        Args:
-            words: Words that the summary may have.
-        """
+        """Return the lines about the summary's focus and the words that it may have."""
         focus = "" if self.focus is None or not self.focus.strip() else FOCUS.format(focus=self.focus.strip())
         return f"{focus}Write at most {words:,} words.\n"
 
@@ -105,19 +101,10 @@ class SummaryTask:
 def prepare_task(
     units: Sequence[SummaryUnit], summariser: object, count: Count, max_tokens: int, window: int, wording: Wording
 ) -> SummaryTask:
-    """Split the record of the units into prompts that fit the summariser's window.
+    """Split the record of the units, in order, into prompts that fit the summariser's window. `max_tokens` is the summary's length.
 
-    Args:
-        units: The units, in order.
-        summariser: The summariser. Its `timeout` is the time for an answer in seconds.
-        count: Counts the tokens of a text.
-        max_tokens: Tokens that the summary may have.
-        window: Tokens that a prompt may have.
-        wording: The user's own words for the prompt.
-
-    Raises:
-        CompactionError: The window is too small for any of it, or for a unit that is too long. Or reading an attribute of the
-            summariser raised.
+    Raises CompactionError if the window is too small for any of it, or for a unit that is too long, or if reading an attribute of the
+    summariser raised.
     """
     words = max(min(max_tokens // 2, MAX_WORDS), 1)  # most words are more than one token, and models exceed the limit they are given
     lines, instructions = wording.lines(words), wording.instructions
@@ -149,14 +136,9 @@ async def write_summary(
 ) -> str:
     """Have the summary written: each piece is sent together with the summary of the pieces before.
 
-    Args:
-        task: The task.
-        summariser: The summariser.
-        fits: Awaited with a text and a number of tokens. Returns True if the text has no more tokens than that.
-        on_usage: Receives the usage that was reported for each answer, usable or not. That of an answer that comes too late arrives later.
-
-    Raises:
-        CompactionError: The summariser failed, was too slow, or returned something that is not a summary.
+    `fits` is awaited with a text and a number of tokens: True if the text has no more than that. `on_usage` receives the usage that was
+    reported for each answer, usable or not. That of an answer that comes too late arrives later. Raises CompactionError if the summariser
+    failed, was too slow, or returned something that is not a summary.
     """
     earlier = [summary_text(item) for unit in task.units if unit.is_summary for item in unit.items]
     text, has_earlier = "", bool(earlier)
@@ -180,17 +162,8 @@ async def sum_up_in_place(
 ) -> str | None:
     """Have the model that the conversation is with sum it up: its last request, with a message that asks for the summary.
 
-    The provider reads the conversation from its cache, for a tenth of the price. None if the model called a tool or wrote nothing.
-
-    Args:
-        task: The task.
-        summariser: Asks the model.
-        view: The view of the last request, with what was appended since.
-        tools: The tools that requests carry.
-        on_usage: As for `write_summary`.
-
-    Raises:
-        CompactionError: The summariser failed or was too slow.
+    The provider reads the conversation from its cache, for a tenth of the price. None if the model called a tool or wrote nothing. Raises
+    CompactionError if the summariser failed or was too slow.
     """
     conversation = Session.from_view(view)
     conversation.add_message("user", summary_request(task.instructions, task.lines))
@@ -200,13 +173,10 @@ async def sum_up_in_place(
 
 
 async def _answer(summariser: Any, work: Coroutine[Any, Any, T], seconds: float, on_usage: Callable[[object], None]) -> T:
-    """Return one answer: what the work returns.
+    """Return one answer: what the work returns. Raises CompactionError if the summariser failed or was too slow.
 
-    The summariser runs in a task of its own. When the time is up the task is cancelled but not awaited, since it may ignore that. Its
-    usage is reported whenever it ends.
-
-    Raises:
-        CompactionError: The summariser failed or was too slow.
+    The summariser runs in a task of its own. When the time is up the task is cancelled but not awaited, since it may ignore that. Its usage
+    is reported whenever it ends.
     """
     import asyncio
 
@@ -264,15 +234,7 @@ def prompt_size(summariser: object, budget: Budget, view_budget: int) -> int:
     """Return the tokens that a prompt for the summariser may have.
 
     A model without a `window` gets its own window, without the room for the answer; if that is not known, the budget. After it refused a
-    prompt as too long it gets no more than views may have now.
-
-    Args:
-        summariser: The summariser.
-        budget: The budget of the model in use.
-        view_budget: The budget of the session's views, which a refusal may have lowered.
-
-    Raises:
-        CompactionError: Reading an attribute of the summariser raised.
+    prompt as too long it gets no more than views may have now: `view_budget`. Raises CompactionError if reading an attribute raised.
     """
     window = _window_of(summariser)
     if window is not None:
@@ -286,12 +248,7 @@ def prompt_size(summariser: object, budget: Budget, view_budget: int) -> int:
 def room_of(summariser: ModelSummarizer, budget: Budget) -> int | None:
     """Return the tokens that a whole conversation with a loop's model may have; None if its window is not known.
 
-    Args:
-        summariser: Asks the model.
-        budget: The budget of the model in use.
-
-    Raises:
-        CompactionError: Reading an attribute of the model raised.
+    Raises CompactionError if reading an attribute of the model raised.
     """
     return _window_of(summariser) or _prompt_limit(summariser, budget)
 

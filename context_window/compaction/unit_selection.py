@@ -81,12 +81,7 @@ class SummaryUnit(NamedTuple):
 def select_units(view: View, session: Session, rule: SelectionRule) -> tuple[SummaryUnit, ...]:
     """Return the units to summarise, in the order of the conversation. Empty if there is too little, or no summary may be appended now.
 
-    Earlier summaries are included, wherever they stand.
-
-    Args:
-        view: The log without a trim: its visible items are those that no summary stands for.
-        session: The log.
-        rule: The rule of selection.
+    Earlier summaries are included, wherever they stand. The view is the log without a trim.
     """
     if not can_append_summary(view, is_response_complete=rule.is_forced):
         return ()
@@ -182,13 +177,7 @@ def loses_more_than_results(view: View) -> bool:
 
 
 def replaced_ids(units: Collection[SummaryUnit], items: Sequence[Item], session: Session) -> tuple[str, ...]:
-    """Return the ids that a summary of these units stands for, in the log's order.
-
-    Args:
-        units: The units.
-        items: The log's items.
-        session: The log. It may have grown since.
-    """
+    """Return the ids that a summary of these units stands for, in the log's order. The log may have grown since."""
     return tuple(items[at].id for at in session.positions(frozenset[str]().union(*(unit.ids for unit in units))) if at < len(items))
 
 
@@ -197,10 +186,6 @@ def can_append_summary(view: View, *, is_response_complete: bool) -> bool:
 
     A response is complete once its calls have outputs, or if it has no calls and ends in a text. A response that ends in a server-side
     call is paused and not complete.
-
-    Args:
-        view: The view of the log.
-        is_response_complete: True if a response at the end of the log is complete, whatever it looks like.
     """
     groups, items = view.log.groups, view.log.items
     if groups.in_response and not (is_response_complete or (isinstance(items[-1], Message) and not _is_paused(items[-1]))):

@@ -32,11 +32,7 @@ https://platform.claude.com/docs/en/about-claude/pricing, as of November 2026, f
 
 
 def checked_options(options: object) -> RequestOptions:
-    """Return a copy of the options; no options for None.
-
-    Raises:
-        ToolsError: `options` is not a mapping.
-    """
+    """Return a copy of the options; no options for None. Raises ToolsError if `options` is not a mapping."""
     if options is None:
         return NO_OPTIONS
     if not isinstance(options, Mapping):
@@ -70,8 +66,7 @@ def preamble_tokens(counter: TokenCounter, preamble: ToolsPreamble, options: Req
 def options_tokens(counter: TokenCounter, framing: Framing, options: RequestOptions) -> int:
     """Return the tokens of the text about the answer: its schema, thinking, and the token budget of the whole task.
 
-    Raises:
-        ToolsError: The schema cannot be written as JSON.
+    Raises ToolsError if the schema cannot be written as JSON.
     """
     tokens = 0
     if (schema := schema_of_answer(options)) is not None:
@@ -95,17 +90,7 @@ def schema_of_answer(options: RequestOptions) -> Mapping[str, Any] | None:
 
 
 def json_text(schema: Mapping[str, Any], option: str, *, indent: int | None = None, separators: tuple[str, str] | None = None) -> str:
-    """Return a schema as JSON.
-
-    Args:
-        schema: The schema.
-        option: The option that holds it, for the error.
-        indent: As `json.dumps` takes it.
-        separators: As `json.dumps` takes them.
-
-    Raises:
-        ToolsError: It cannot be written.
-    """
+    """Return a schema as JSON. Raises ToolsError, which names the option, if it cannot be written."""
     try:
         return clean(json.dumps(schema, ensure_ascii=False, indent=indent, separators=separators))
     except (TypeError, ValueError, RecursionError) as error:
@@ -113,14 +98,7 @@ def json_text(schema: Mapping[str, Any], option: str, *, indent: int | None = No
 
 
 def tool_tokens(counter: TokenCounter, framing: Framing, definition: Mapping[str, Any], json_text: str) -> int:
-    """Return the tokens of one tool definition as Claude sees it.
-
-    Args:
-        counter: Counts texts.
-        framing: Tokens around a definition.
-        definition: The definition.
-        json_text: Its JSON, which is counted if Claude's form of it is unknown.
-    """
+    """Return the tokens of one tool definition as Claude sees it, or of its JSON if that form is unknown."""
     tool_type = definition.get("type")
     built_in = next((tokens for prefix, tokens in BUILT_IN_TOOLS if isinstance(tool_type, str) and tool_type.startswith(prefix)), None)
     if built_in is not None:

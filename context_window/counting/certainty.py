@@ -48,12 +48,7 @@ OTHER: Spread = {"text": 0.15, "tools": 0.33, "thinking": 0.37, "images": 1, "pa
 
 
 class Interval(NamedTuple):
-    """Where the provider's count of a request usually lies. In tokens.
-
-    Attributes:
-        least: The lower end, at most the count.
-        most: The upper end, at least the count; None if there is no telling.
-    """
+    """Where the provider's count of a request usually lies, in tokens: around the count; `most` is None if there is no telling."""
 
     least: int
     most: int | None
@@ -64,13 +59,8 @@ def interval_of(
 ) -> Interval | None:
     """Return the interval of a count; None if nothing is known about the counter.
 
-    Args:
-        total: The count of the request.
-        items: The items that are sent, each with its count.
-        tools: Tokens of the tools' definitions.
-        counter: The counter.
-        error: Its usual relative error, for a counter of the caller's own; 0 if it is not known.
-        deferred: Tokens of tools that wait for a search: what has been loaded without one is not in the log.
+    The items are those that are sent, each with its count; `error` is the usual relative error of a caller's own counter, 0 if it is not
+    known; `deferred` are the tokens of tools that wait for a search: what has been loaded without one is not in the log.
     """
     spread = _spread_of(counter, error)
     if spread is None:

@@ -69,11 +69,6 @@ class TokenWeights(dict[int, int]):
     """The weight of each token, in hundredths. A token's weight is worked out when it is first asked for."""
 
     def __init__(self, runs: dict[str, RunWeight], bytes_of: Callable[[int], bytes]) -> None:
-        """
-        Args:
-            runs: The weight of each kind of run.
-            bytes_of: Returns the bytes of a token.
-        """
         super().__init__()
         self._runs, self._bytes_of = runs, bytes_of
 

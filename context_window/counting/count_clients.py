@@ -165,8 +165,7 @@ class GoogleCount:
 def count_client(client: Any, tools: Iterable[Tool] = ()) -> CountClient:
     """Return the count call of a client.
 
-    Raises:
-        ClientError: It is not a client of Anthropic's, OpenAI's or Google's, or a tool has no JSON form.
+    Raises ClientError if it is not a client of Anthropic's, OpenAI's or Google's, or a tool has no JSON form.
     """
     if not isinstance(client, type):
         has_options = hasattr(client, "with_options")

@@ -27,11 +27,7 @@ LARGE_SIDE = 1_600
 
 @dataclass(frozen=True, slots=True)
 class MakerRule:
-    """Tokens of an image on a model of one of the other makers.
-
-    Attributes:
-        maker: The maker.
-    """
+    """Tokens of an image on a model of one of the other makers."""
 
     maker: Maker
     name = "estimate"

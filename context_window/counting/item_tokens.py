@@ -73,10 +73,7 @@ class _Exclusive:
     __slots__ = ("_key", "_lock", "_threads")
 
     def __init__(self, item: Item) -> None:
-        """
-        Args:
-            item: The item. The caller keeps it for as long as this is in use.
-        """
+        """Take an item, which the caller keeps for as long as this is in use."""
         self._key = id(item)
 
     def __enter__(self) -> None:
@@ -137,11 +134,7 @@ class Measurer:
     """Measures items with one counter. Thread-safe; several measurers may share items."""
 
     def __init__(self, counter: TokenCounter, deferred: Iterable[tuple[str, int]] = ()) -> None:
-        """
-        Args:
-            counter: Counts texts and parts.
-            deferred: Name and tokens of each tool whose definition is sent with the output of the search that found it.
-        """
+        """`deferred` has name and tokens of each tool whose definition is sent with the output of the search that found it."""
         self.counter = counter
         self._deferred = dict(deferred)
         self._equal_counter = counter  # the counter of the last memo that was used: comparing by `is` is faster than by `==`
@@ -168,9 +161,7 @@ class Measurer:
     def cleared_tokens(self, item: Item, cut: Cut | None = None) -> int:
         """Return the tokens of an output or call once cleared. An item that cannot be cleared keeps its tokens.
 
-        Args:
-            item: The item.
-            cut: How a call is truncated already. Only the values that are still long are then cleared.
+        Of a call that is truncated already, only the values that are still long are cleared.
         """
         memo = self._memo(item)
         if cut is not None and isinstance(item, FunctionCall):

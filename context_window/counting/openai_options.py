@@ -14,18 +14,10 @@ COUNTED_OPTIONS = frozenset({"response_format", "text"})
 
 
 def schema_tokens(counter: TokenCounter, framing: Framing, options: RequestOptions, *, has_tools: bool) -> int:
-    """Return the tokens of the answer's schema; 0 if none is asked for.
+    """Return the tokens of the answer's schema; 0 if none is asked for. With tools it shares their section.
 
-    The model sees the schema as JSON without spaces. `{"type": "json_object"}` adds nothing (28 records).
-
-    Args:
-        counter: Counts texts.
-        framing: Tokens around the schema.
-        options: Options of the request.
-        has_tools: True if the request has tools, whose section the schema then shares.
-
-    Raises:
-        ToolsError: The schema cannot be written as JSON.
+    The model sees the schema as JSON without spaces. `{"type": "json_object"}` adds nothing (28 records). Raises ToolsError if the schema
+    cannot be written as JSON.
     """
     if (schema := schema_of_answer(options)) is None:
         return 0

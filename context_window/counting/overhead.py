@@ -102,12 +102,21 @@ def request_overhead(
 def definition_tokens(counter: TokenCounter, tools: Iterable[Tool]) -> list[tuple[str, int]]:
     """Return the name of each tool and the tokens of its definition by itself, without tools that a search has to find.
 
-    Raises:
-        ToolsError: A tool cannot be written as a definition.
+    Raises ToolsError if a tool cannot be written as a definition.
     """
     framing = framing_of(counter)
     definitions = [(json.loads(text), text) for text in tool_texts(tools)]
     return [(_name_of(tool), _definition_tokens(counter, framing, [text])) for tool, text in definitions if not _is_deferred(tool)]
+
+
+def stated_functions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the definitions of functions that a session's metadata states under `tools`. What runs at a provider may leave no call."""
+    tools = metadata.get("tools")
+    return [
+        tool
+        for tool in (tools if isinstance(tools, list) else ())
+        if isinstance(tool, Mapping) and declarations_of(tool) and tool.get("type", "function") in ("function", "custom")
+    ]
 
 
 def _name_of(definition: Mapping[str, Any]) -> str:

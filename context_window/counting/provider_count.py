@@ -31,13 +31,7 @@ ASYNC_CLIENT = "the client is asynchronous: call aanalyze_session, aprocess_sess
 
 @dataclass(frozen=True, slots=True)
 class CountRequest:
-    """A request to be counted.
-
-    Attributes:
-        key: A hash of its content.
-        request: Arguments of the client's count call.
-        problem: Why the request cannot be sent; empty if it can.
-    """
+    """A request to be counted: a hash of its content, the arguments of the client's count call, and why it cannot be sent, if so."""
 
     key: str
     request: Mapping[str, Any]
@@ -46,12 +40,7 @@ class CountRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProviderCount:
-    """The result of a count request.
-
-    Attributes:
-        tokens: The provider's count; None if there is none.
-        problem: Why there is no count. Contains neither content nor keys.
-    """
+    """The provider's count of a request, or why there is none, without content or keys."""
 
     tokens: int | None
     problem: str = ""
@@ -64,15 +53,7 @@ class ProviderCounter:
     """
 
     def __init__(self, client: ApiClient, model: str, tools: Iterable[Tool] = ()) -> None:
-        """
-        Args:
-            client: A client of Anthropic's, OpenAI's or Google's.
-            model: The name of a model of that provider's.
-            tools: The tools that requests will carry.
-
-        Raises:
-            ArgumentError: `client` is not such a client, or a tool has no JSON form.
-        """
+        """Raises ArgumentError if `client` is not one of Anthropic's, OpenAI's or Google's, or a tool has no JSON form."""
         self._client = count_client(client, tools)
         self.is_async = self._client.is_async
         self.family = self._client.family

@@ -20,12 +20,7 @@ def kind_of(media_type: str | None) -> str:
 
 
 def seconds_of(data: bytes, kind: str) -> float:
-    """Return the length of a recording in seconds: as its headers say, else as long as its bytes would last at a low quality.
-
-    Args:
-        data: The file.
-        kind: `audio` or `video`.
-    """
+    """Return the length of `audio` or `video` in seconds: as its headers say, else as long as its bytes would last at a low quality."""
     stated = _stated_seconds(data)
     return len(data) / BYTES_PER_SECOND[kind] if stated is None else stated
 
@@ -53,11 +48,7 @@ class _BoundedFile(BytesIO):
         self._remaining = READS
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Return the next bytes.
-
-        Raises:
-            OSError: There were too many reads.
-        """
+        """Return the next bytes. Raises OSError if there were too many reads."""
         self._remaining -= 1
         if self._remaining < 0:
             raise OSError("too many reads")

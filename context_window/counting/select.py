@@ -39,13 +39,7 @@ TRUSTED_COUNTERS = (TiktokenCounter, CharacterCounter, CallableCounter, CheckedC
 
 
 class SelectedCounter(NamedTuple):
-    """A counter and the reason for its selection.
-
-    Attributes:
-        counter: The counter.
-        expected_error: Usual error as a fraction of its counts; 0 if unknown.
-        problem: Why the preferred counter is not used; empty if it is.
-    """
+    """A counter, its usual error as a fraction of its counts (0 if unknown), and why the preferred counter is not used, if so."""
 
     counter: TokenCounter
     expected_error: float
@@ -53,15 +47,7 @@ class SelectedCounter(NamedTuple):
 
 
 def select_counter(custom: AnyCounter | None, model: ModelFacts | None) -> SelectedCounter:
-    """Return the counter for a model.
-
-    Args:
-        custom: The counter or function that the caller passed; None to select one.
-        model: The model; None if it is unknown.
-
-    Raises:
-        ArgumentError: `custom` is not a counter.
-    """
+    """Return the counter for a model: the one that the caller passed, or a selected one. Raises ArgumentError if that is none."""
     if custom is not None:
         counter = _as_counter(custom, model)
         return SelectedCounter(counter, expected_error_of(counter))

@@ -54,8 +54,7 @@ _loading = Lock()
 def o200k() -> tiktoken.Encoding:
     """Return the o200k encoding. It is loaded once per process, in about 0.3 s.
 
-    Raises:
-        ContextWindowError: The package's vocabulary file is missing or damaged.
+    Raises ContextWindowError if the package's vocabulary file is missing or damaged.
     """
     return load(O200K)
 
@@ -108,8 +107,7 @@ def _offline_reader(name: str) -> Callable[..., Any]:
 def _rebound(function: Callable[..., Any], **names: Callable[..., Any]) -> Callable[..., Any]:
     """Return a copy of a function in which a global name has another value. The function itself and its module stay as they are.
 
-    Raises:
-        ContextWindowError: The function uses no such name, so it might download something.
+    Raises ContextWindowError if the function uses no such name, so it might download something.
     """
     if not names.keys() <= {*function.__code__.co_names}:
         raise ContextWindowError(f"this version of tiktoken reads vocabularies in a way that is not known: {function.__name__}")

@@ -68,13 +68,7 @@ class Measures(Protocol):
         """Return what the lines of an item cost."""
 
     def section_tokens(self, item: Item, lines: Sequence[int], call: FunctionCall | None = None) -> int:
-        """Return the tokens of what a digest shows of the item if it shows these lines; with none, a heading and a gap.
-
-        Args:
-            item: The item.
-            lines: The numbers of its lines.
-            call: The call that it answers, if it is an output.
-        """
+        """Return the tokens of what a digest shows of the item if it shows these lines; with none, a heading and a gap."""
 
     def truncated(self, item: Item, limit: int) -> Cut:
         """Return the longest cut with which an item costs at most `limit` tokens, or the shortest cut there is."""
@@ -129,12 +123,7 @@ class Edit(NamedTuple):
         return self.is_cleared or self.lines is not None
 
     def of(self, item: Item, source: Item | None = None) -> Item:
-        """Return the item in this form. Not for items that are gone, or in a digest.
-
-        Args:
-            item: The item.
-            source: The output at `source`, if there is one.
-        """
+        """Return the item in this form. Not for items that are gone, or in a digest."""
         if self.action is Action.RESTORE and isinstance(item, FunctionCallOutput) and isinstance(source, FunctionCallOutput):
             return copy_with(item, output=source.output)
         if self.is_cleared and isinstance(item, FunctionCallOutput):

@@ -111,13 +111,7 @@ def cut_to_lines(output: FunctionCallOutput, lines: Sequence[Line], numbers: Seq
 
 
 class DigestPart(NamedTuple):
-    """What a digest shows of an item.
-
-    Attributes:
-        item: The item.
-        lines: The numbers of its lines, in rising order.
-        call: The call that it answers, if it is an output.
-    """
+    """What a digest shows of an item: the numbers of its lines, in rising order. An output comes with the call that it answers."""
 
     item: Item
     lines: Sequence[int]
@@ -139,13 +133,7 @@ def digest(parts: Sequence[DigestPart]) -> Message:
 
 
 def section(item: Item, numbers: Sequence[int], call: FunctionCall | None = None) -> str:
-    """Return what a digest shows of an item: a heading, and lines of it. Without any, the heading and a gap.
-
-    Args:
-        item: The item.
-        numbers: The numbers of its lines, in rising order.
-        call: The call that it answers, if it is an output.
-    """
+    """Return what a digest shows of an item: a heading, and lines of it. Without any, the heading and a gap."""
     if not numbers:
         return f"{_heading(item, call)}{GAP[:-1]}"
     texts = texts_of(item)

@@ -132,11 +132,6 @@ def goal_of(limit: int, target: int, protected: int) -> int:
 
     Reaching the target would then take nearly everything else. So a part of the room that protected items leave stays in use:
     half of target/limit. Example: limit 100, target 60, protected 80. Of the room of 20, 20 x 60/200 = 6 stay in use: the goal is 86.
-
-    Args:
-        limit: The limit that was exceeded.
-        target: The target, at most `limit`.
-        protected: The amount that no trim can take.
     """
     return max(target, protected + (limit - protected) * target // (2 * limit)) if protected < limit else target
 

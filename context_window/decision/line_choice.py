@@ -63,11 +63,6 @@ def choose_lines(view: View, heads: Sequence[int], room: int) -> dict[int, Excer
     """Return the units of which something stays, by head, and what stays of their items, by position.
 
     A unit that stays whole has no positions. Of other units, items that are missing leave.
-
-    Args:
-        view: The view.
-        heads: The units to choose from. They are in the view.
-        room: Tokens that they may have together.
     """
     log, visible = view.log, view.visible()
     read_terms(view, visible)
@@ -89,12 +84,6 @@ def choose_within(view: View, index: int, kept: Sequence[int], room: int) -> lis
     """Return the numbers of the lines of one item that stay, in rising order: those that are kept in any case, and the most valuable ones.
 
     What the rest of the view shows does not make a line worth less: these lines stand alone.
-
-    Args:
-        view: The view. Its terms have been read.
-        index: The item's position.
-        kept: The numbers of the lines that stay in any case.
-        room: Tokens that the others may have together.
     """
     head = view.log.groups.head[index]
     numbers = _unrepeated(view, index, range(len(view.log.terms[index].lines)))
@@ -150,11 +139,7 @@ def shown_terms(view: View, index: int) -> Iterable[Term]:
 
 
 class _LineChoice:
-    """A choice that is being made.
-
-    Attributes:
-        chosen: By position of an item, the numbers of its lines that were taken.
-    """
+    """A choice that is being made: by position of an item, the numbers of its lines that were taken."""
 
     def __init__(self, view: View, visible: Sequence[int], candidates: Mapping[int, Candidate]) -> None:
         self.chosen: dict[int, list[int]] = {}

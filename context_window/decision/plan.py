@@ -145,13 +145,7 @@ class ToolDefinition:
 
 
 class Note(NamedTuple):
-    """A message that a rule adds to the view.
-
-    Attributes:
-        before: Position in the log before which it stands.
-        message: The message. Its id is no item's of the log.
-        tokens: Its tokens.
-    """
+    """A message that a rule adds to the view before a position in the log, and its tokens. Its id is no item's of the log."""
 
     before: int
     message: Message
@@ -176,9 +170,6 @@ def smallest_budget(kept_tokens: int) -> int:
 
     For example 43,800 if 35,000 tokens must be kept. A fifth, because another budget leads to other views, and the reports of their
     requests to a slightly larger overhead.
-
-    Args:
-        kept_tokens: Tokens of the overhead and of the items that must be kept.
     """
     return -(-kept_tokens // 80) * 100
 

@@ -50,15 +50,7 @@ KINDS_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ActionTotals:
-    """The items of one category with one action. Amounts are tokens.
-
-    Attributes:
-        action: The action.
-        category: The category.
-        items: Number of items.
-        before: Their cost without a trim.
-        after: Their cost in the view.
-    """
+    """The items of one category with one action: their number, and their tokens without a trim and in the view."""
 
     action: Action
     category: MessageCategory

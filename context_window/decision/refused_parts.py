@@ -34,13 +34,7 @@ class RefusedParts:
     lineage: object = field(default=None, compare=False)
 
     def adding(self, sources: Iterable[Source], log: Session, *, guessed: bool) -> RefusedParts:
-        """Return these parts and those that are refused now.
-
-        Args:
-            sources: The parts.
-            log: The log.
-            guessed: True if the provider did not say that it was about these parts.
-        """
+        """Return these parts and those that are refused now. They are guesses if the provider did not say that it was about them."""
         length = len(log.items)
         new = {source: length for source in sources if source not in self.since}
         last_ids = dict.fromkeys(new, log.items[-1].id if length else "")
@@ -61,11 +55,7 @@ class RefusedParts:
         return RefusedParts(since, self.guesses, last_ids, log.lineage)
 
     def without_guesses(self, answered_length: int) -> RefusedParts:
-        """Return these without the guesses that no response has confirmed.
-
-        Args:
-            answered_length: Number of items of the log up to its last response.
-        """
+        """Return these without the guesses that no response has confirmed. Up to the last one the log had so many items."""
         open_guesses = {source for source in self.guesses if self.since[source] >= answered_length}
         since = {source: length for source, length in self.since.items() if source not in open_guesses}
         return RefusedParts(since, self.guesses - open_guesses, self.last_ids, self.lineage)

@@ -53,15 +53,9 @@ class SessionReplay:
         refused: RefusedParts = NONE_REFUSED,
         shown_as: Callable[[Sequence[Item], int], Item] = getitem,
     ) -> None:
-        """
-        Args:
-            session: The session.
-            limits: The limits of its views.
-            measures: Measures items.
-            one_shot: True to decide only once, at the end of the log.
-            reports: The usage reports recorded outside the log; None for none.
-            refused: The images and documents that the provider refused.
-            shown_as: Returns the item of a log at a position as views show it: it may stand for other content. Pure.
+        """`one_shot` decides only once, at the end of the log; `reports` were recorded outside it.
+
+        `shown_as` returns the item of a log at a position as views show it: it may stand for other content. It is pure.
         """
         self._shown_as, self._stands_for_more = shown_as, False
         self.lineage = session.lineage

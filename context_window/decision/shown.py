@@ -125,14 +125,7 @@ def plan_of(
 ) -> Plan:
     """Return the decision about each item of the log, and its reason.
 
-    Args:
-        view: The view.
-        shown: What it shows.
-        originals: The items of the log, with the parts that the provider refused.
-        noted: By position, the parts of an item that are shown as notes because the provider refused them.
-        calibrated: As in `Plan`.
-        removed: As in `Plan`.
-        usage_noted_after: As in `Plan`.
+    `noted` has, by position, the parts of an item that are shown as notes because the provider refused them.
     """
     decisions = tuple(_decision(view, at, item, noted.get(at, ())) for at, item in enumerate(originals))
     return Plan(

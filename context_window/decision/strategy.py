@@ -26,22 +26,14 @@ class Strategies(Rule):
     """Asks each strategy in turn, if the view exceeds a limit or the strategy's own number of units, and applies its choices."""
 
     def decide(self, view: View) -> View:
-        """Return the view without what strategies give up.
-
-        Raises:
-            StrategyError: A strategy raised, or returned an invalid choice.
-        """
+        """Return the view without what strategies give up. Raises StrategyError if one raised, or returned an invalid choice."""
         for adviser in view.limits.advisers:
             view = consult(view, adviser)
         return view
 
 
 def consult(view: View, adviser: Adviser) -> View:
-    """Return the view without what one strategy gives up.
-
-    Raises:
-        StrategyError: It raised, or returned an invalid choice.
-    """
+    """Return the view without what one strategy gives up. Raises StrategyError if it raised, or returned an invalid choice."""
     limits, items = view.limits, sum(view.items)
     exceeds = view.total > limits.trigger or (limits.items_max is not None and items > limits.items_max)
     if not exceeds and (adviser.above_units is None or items <= adviser.above_units):
@@ -57,12 +49,7 @@ def consult(view: View, adviser: Adviser) -> View:
 def to_summarise(view: View, limits: Limits) -> list[int]:
     """Return the positions of the items that the strategies want summarised, in order. Empty while the view is within the limits.
 
-    Args:
-        view: The view that is too large: the log without limits, or a view that is not trimmed yet.
-        limits: The limits it must fit, and the strategies.
-
-    Raises:
-        StrategyError: One of them raised, or returned an invalid choice.
+    The view is the log without limits, or not trimmed yet. Raises StrategyError if a strategy raised, or returned an invalid choice.
     """
     view = view.draft()
     view.limits = limits
@@ -85,11 +72,7 @@ def _is_asked(adviser: Adviser, budget: StrategyBudget) -> bool:
 
 
 def choices_of(view: View, adviser: Adviser, budget: StrategyBudget) -> list[Choice | Extraction]:
-    """Return the strategy's choices, all of them checked.
-
-    Raises:
-        StrategyError: It raised, or returned an invalid choice.
-    """
+    """Return the strategy's choices, all of them checked. Raises StrategyError if it raised, or returned an invalid choice."""
     units = UnitsInView(view)
     chosen: set[tuple[int, Action]] = set()
     choices = []

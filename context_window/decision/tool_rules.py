@@ -82,20 +82,14 @@ ToolRules: TypeAlias = Mapping[str, ToolRule]
 def rule_for(tool: str, rules: ToolRules) -> ToolRule | None:
     """Return the rule with exactly this name, otherwise the first one whose pattern matches it, otherwise None.
 
-    Args:
-        tool: Name of the tool.
-        rules: Rules by name or pattern. `*` stands for any characters, `?` for one, and `[…]` for one of several; case counts.
+    In a pattern `*` stands for any characters, `?` for one, and `[…]` for one of several; case counts.
     """
     exact = rules.get(tool)
     return exact if exact is not None else next((rule for pattern, rule in rules.items() if fnmatchcase(tool, pattern)), None)
 
 
 def check_rules(rules: object) -> dict[str, ToolRule]:
-    """Return a copy of the rules.
-
-    Raises:
-        BudgetError: They are not a mapping from names of tools to rules.
-    """
+    """Return a copy of the rules. Raises BudgetError if they are not a mapping from names of tools to rules."""
     if isinstance(rules, Mapping) and all(isinstance(name, str) and isinstance(rule, ToolRule) for name, rule in rules.items()):
         return dict(rules)
     raise BudgetError("tool_rules", rules, 'pass rules by the name of the tool, such as {"read_file": ToolRule(keep_last=3)}')
@@ -129,11 +123,9 @@ HARMLESS = frozenset(("command", "description", "encoding", "explanation"))
 
 @dataclass(frozen=True, slots=True)
 class FileAccess:
-    """A file that a call reads or writes.
+    """A file that a call reads or writes, without `.` and double slashes in its path.
 
-    Attributes:
-        path: Its path, without `.` and double slashes.
-        replaces: True if results of earlier calls about the file are no longer needed: it was read in full, or written.
+    `replaces`: results of earlier calls about the file are no longer needed, as it was read in full, or written.
     """
 
     path: str
@@ -146,13 +138,7 @@ def tool_name(tool: str) -> str:
 
 
 def file_access(tool: str, arguments: str, rule: ToolRule | None = None) -> FileAccess | None:
-    """Return the file that a call reads or writes; None if it does neither.
-
-    Args:
-        tool: Name of the tool, as in `tool_name`.
-        arguments: Its arguments, as JSON.
-        rule: The rule for the tool; its `reads` and `writes` come before the names that are known here.
-    """
+    """Return the file that a call reads or writes; None if it does neither. The tool's rule comes before the names that are known here."""
     name = tool_name(tool)
     known_by_rule = rule is not None and (rule.reads or rule.writes)
     if not (known_by_rule or name in READERS or name in WRITERS or name in EDITORS):
@@ -180,12 +166,7 @@ def subject_of(call: FunctionCall) -> str | None:
 
 
 def is_writer(tool: str, arguments: str) -> bool:
-    """True if the tool writes a whole file, by the names that are known here.
-
-    Args:
-        tool: As for `file_access`.
-        arguments: As for `file_access`.
-    """
+    """True if the tool writes a whole file, by the names that are known here."""
     name = tool_name(tool)
     if name in EDITORS:
         name = str((object_of(arguments) or {}).get("command")).lower()

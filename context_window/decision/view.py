@@ -356,11 +356,8 @@ class View:
     def show_lines(self, excerpts: Mapping[int, tuple[tuple[int, ...], int]], reason: Reason) -> None:
         """Show these lines of items in one digest, which stands before the first of them or its response (rule 7).
 
-        Their images and documents are taken out.
-
-        Args:
-            excerpts: By position, the numbers of an item's lines in rising order, and their tokens with their heading.
-            reason: Why.
+        Their images and documents are taken out. `excerpts` has, by position, the numbers of an item's lines in rising order, and their
+        tokens with their heading.
         """
         before = min(map(self.log.response_or_own, excerpts))
         edited = before
@@ -457,12 +454,7 @@ class Rule:
         return view
 
     def settle(self, view: View, before: View) -> View:  # noqa: ARG002 - likewise
-        """Return the view after a change, once all rules have decided: something that this rule added may no longer be due.
-
-        Args:
-            view: The view.
-            before: The view before this decision.
-        """
+        """Return the view after a change, once all rules have decided: something that this rule added may no longer be due."""
         return view
 
     def cost(self, view: View) -> int:  # noqa: ARG002 - for rules that add texts

@@ -173,8 +173,7 @@ def read_path(call: FunctionCall) -> str | None:
 def file_in_work(units: Iterable[tuple[Hashable, Iterable[FunctionCall]]]) -> Hashable | None:
     """Return the newest of some units that shows the file which was read or edited last; None if none of them does.
 
-    Args:
-        units: Each with its calls, the newest first.
+    The units come with their calls, the newest first.
     """
     path = None
     for unit, calls in units:
@@ -231,12 +230,7 @@ def _edits_of_patch(patch: str) -> Iterator[tuple[str | None, str]]:
 
 @dataclass(slots=True)
 class _Passage:
-    """A passage of a file.
-
-    Attributes:
-        text: The text.
-        edits: First line of each edit and the line after its last one, the oldest edit first.
-    """
+    """A text of a file. Each edit has its first line and the line after its last one, the oldest edit first."""
 
     text: str
     edits: list[tuple[int, int]] = field(default_factory=list)
@@ -256,13 +250,7 @@ class _Passage:
 
 @dataclass(slots=True)
 class _File:
-    """A file under edit.
-
-    Attributes:
-        path: Its path, as a call had it.
-        last_edit: The call that edited it last.
-        passages: What is known of its text, the newest passage last.
-    """
+    """A file under edit: its path, as a call had it, the call that edited it last, and its known passages, the newest last."""
 
     path: str
     last_edit: FunctionCall

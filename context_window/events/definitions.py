@@ -296,11 +296,6 @@ def emit(events: Iterable[Event], listener: Listener | None, model: str | None =
     """Log the events, export them to OpenTelemetry, and call the listener with each.
 
     An exception of the listener is logged: its bug must not cost the user a turn.
-
-    Args:
-        events: The events.
-        listener: The user's function; None for none.
-        model: The name of the model in use, for OpenTelemetry; None if it is not known.
     """
     for event in events:
         logger.log(logging.WARNING if isinstance(event, SERIOUS) else logging.DEBUG, "%s", event)

@@ -33,12 +33,7 @@ OURS = "context_window."
 
 
 def export(event: Event, model: str | None = None) -> None:
-    """Export an event, if OpenTelemetry is installed and configured. An exception of its packages is logged by type only.
-
-    Args:
-        event: The event.
-        model: The name of the model in use; None if it is not known.
-    """
+    """Export an event, if OpenTelemetry is installed and configured. An exception of its packages is logged by type only."""
     try:
         from opentelemetry.trace import get_current_span
     except ImportError:  # another package with this prefix, without the API: nothing is configured

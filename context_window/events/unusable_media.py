@@ -24,13 +24,7 @@ class UnusableMedia:
         self._done: set[str] = set()  # ids of items all of whose parts were checked
 
     def events(self, view: View, session_id: str, budget: int) -> Iterator[PartUnusable]:
-        """Yield an event for each unusable part that a view shows for the first time.
-
-        Args:
-            view: The view.
-            session_id: The session's id, for the events.
-            budget: The budget in tokens, for the events.
-        """
+        """Yield an event for each unusable part that a view shows for the first time."""
         for at in view.visible(view.log.media):
             item, edit = view.log.items[at], view.edit(at)
             if item.id in self._done:

@@ -99,22 +99,9 @@ async def acreate(
     tools: Iterable[Tool] = (),
     **request_fields: Any,
 ) -> Message:
-    """`create` for an asynchronous client. Counting runs in a thread.
+    """Do what `create` does for an asynchronous client, an `anthropic.AsyncAnthropic`: arguments and errors are the same.
 
-    Args:
-        manager: The manager that makes the view.
-        client: An `anthropic.AsyncAnthropic`.
-        session: The log. Append the answer yourself; only a summary may be appended here.
-        model: The model's name, as the API takes it.
-        max_tokens: Tokens that the answer may have, as `anthropic_request` takes them.
-        tools: Functions, or definitions in any provider's form.
-        request_fields: Other fields of the request, except `stream`.
-
-    Raises:
-        PromptTooLongError: The prompt was too long twice, or nothing could be taken out of it. It has the API's figures.
-        PartRefusedError: The API refused an image or a document, and another one in the request without it.
-        ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
-        ArgumentError: An argument is invalid, or the session has no message yet.
+    Counting runs in a thread.
     """
     _check(manager, client)
     arguments = _request_arguments(request_fields, model=model, max_tokens=max_tokens, tools=tools)

@@ -21,12 +21,7 @@ def blocks_of(content: object) -> list[Any]:
 
 
 def with_text_blocks(content: object, text_block: Callable[[str], Any]) -> list[Any]:
-    """Return the blocks of a content, with a block of text in the place of each text.
-
-    Args:
-        content: A text, or a list of texts and blocks.
-        text_block: Makes a block from a text.
-    """
+    """Return the blocks of a content, with what `text_block` makes of it in the place of each text."""
     return [text_block(block) if isinstance(block, str) else block for block in blocks_of(content)]
 
 
@@ -60,13 +55,7 @@ def visible_content(
     """Return the content of a message whose item a view has shortened.
 
     The result is a text if the content was a text, or if all that is left is new text such as a placeholder. Otherwise it is a list of
-    blocks.
-
-    Args:
-        content: The framework's content.
-        item: The item made from it.
-        visible: The item as the view shows it.
-        text_block: Makes a block from a text.
+    blocks. `item` was made from the content; `visible` is its form in the view.
     """
     parts, visible_parts = _parts(item), _parts(visible)
     blocks = _visible_blocks(blocks_of(content), parts, visible_parts, text_block)

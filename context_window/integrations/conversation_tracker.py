@@ -145,19 +145,7 @@ class ConversationTracker(Generic[M]):
         refusal: Exception | None = None,
         llm: Summarizer | None = None,
     ) -> list[M]:
-        """`fit` for async callers: work is done in threads. A cancelled caller waits until the current step has finished.
-
-        Args:
-            messages: The whole conversation. Neither the list nor a message is changed.
-            system: The system prompt, if it is sent outside the messages.
-            tools: The tool definitions of the request.
-            refusal: The exception that the model's client raised for the messages returned last. The new ones are smaller.
-            llm: Asks the model in use for a summary, if one is due and the window has no other summariser.
-
-        Raises:
-            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
-            Exception: `refusal` itself, if it is not about the prompt's length or nothing can be taken out.
-        """
+        """`fit` for async callers: work is done in threads. A cancelled caller waits until the current step has finished."""
         too_long = _as_prompt_too_long(refusal)
         checked_out: list[TrackedConversation[M]] = []  # filled by the thread, so that a cancellation cannot lose the conversation
         try:
@@ -174,16 +162,10 @@ class ConversationTracker(Generic[M]):
                 self._remembered.put(tracked)
 
     def recall(self, id: str = "", *, from_line: int = 0, lines: int = 0, query: str = "") -> str:
-        """Return content that was taken out of a conversation, as text. An image or a document is only named.
+        """Return content that was taken out of a conversation, as text, as a call of the recall tool does. An image or a document is only
+        named.
 
-        Args:
-            id: The id in a placeholder.
-            from_line: The first line to return, from 1; 0 for all lines, or the first page of them.
-            lines: Most lines to return; 0 for as many as a page has.
-            query: What to find in the whole conversation, instead of an id.
-
-        Raises:
-            RecallError: No remembered conversation has it.
+        `query` finds it in the whole conversation, instead of an id. Raises RecallError if no remembered conversation has it.
         """
         arguments = {"id": id, "from_line": from_line, "lines": lines, "query": query}
         tool = self._manager.recall_tool("anthropic")
@@ -194,13 +176,7 @@ class ConversationTracker(Generic[M]):
         raise RecallError(id or query, "no conversation that is remembered has it; placeholders name the ids there are")
 
     def recalled(self, messages: Sequence[M], arguments: str | Mapping[str, Any], *, system: str = "") -> Recalled:
-        """Return the result of a call of the recall tool. It depends on the conversation alone, not on the memory.
-
-        Args:
-            messages: The whole conversation.
-            arguments: The call's arguments.
-            system: The system prompt, if it is sent outside the messages.
-        """
+        """Return the result of a call of the recall tool. It depends on the conversation alone, not on the memory."""
         tracked = self._check_out(messages, system, ())
         try:
             return self._manager.recall_tool("anthropic").handle(tracked.session, arguments)
@@ -208,12 +184,7 @@ class ConversationTracker(Generic[M]):
             self._remembered.put(tracked)
 
     def plan(self, messages: Sequence[M], *, system: str = "") -> tuple[Plan, dict[str, int]]:
-        """Return what the view of a conversation leaves out, and by the id of an item the index of its message.
-
-        Args:
-            messages: The whole conversation.
-            system: The system prompt, if it is sent outside the messages.
-        """
+        """Return what the view of a conversation leaves out, and by the id of an item the index of its message."""
         tracked = self._check_out(messages, system, ())
         try:
             places = {item.id: index for index, items in enumerate(tracked.items) for item in items}
@@ -227,13 +198,7 @@ class ConversationTracker(Generic[M]):
         return self._manager.total_budget
 
     def note_count(self, messages: Sequence[M], tokens: int, *, system: str = "") -> None:
-        """Keep the provider's count of the request that `fit` returned for a conversation: later views allow for it.
-
-        Args:
-            messages: The whole conversation.
-            tokens: The count.
-            system: The system prompt, if it is sent outside the messages.
-        """
+        """Keep the provider's count of the request that `fit` returned for a conversation: later views allow for it."""
         if self._refusals is None:
             return
         system_hash = hashlib.sha256(system.encode(errors="replace")).digest()
@@ -336,8 +301,7 @@ class ConversationTracker(Generic[M]):
     def _completed(self, items: list[Item], calls: ConversationCalls, where: str) -> list[Item]:
         """Return the items of the next message with ids of their calls.
 
-        Raises:
-            FormatError: A result answers no call that waits for one, and `refuses_lost`.
+        Raises FormatError if a result answers no call that waits for one, and `refuses_lost`.
         """
         if not self._mends_whole:
             return list(map(calls.complete, items))

@@ -138,14 +138,7 @@ def _partial_response(message: AIMessage, items: Sequence[Item], visible: Sequen
 
 
 def _with_visible_calls(message: AIMessage, content: Any, items: Sequence[Item], visible: Sequence[Item | None]) -> dict[str, Any]:
-    """Return the fields of a response whose calls have the arguments that the view shows.
-
-    Args:
-        message: The response.
-        content: Its content as far as the view shows it.
-        items: Its items.
-        visible: For each item, the form that the view shows.
-    """
+    """Return the fields of a response whose calls have the arguments that the view shows. `content` is what the view shows of it."""
     calls: list[Any] = [*message.tool_calls, *message.invalid_tool_calls]
     forms = [(item, form) for item, form in zip(items, visible, strict=True) if isinstance(item, FunctionCall)]
     changed = {index: form for index, (item, form) in enumerate(forms) if isinstance(form, FunctionCall) and form is not item}
@@ -170,14 +163,7 @@ def _with_arguments(block: Any, arguments: Mapping[Any, str]) -> Any:
 
 
 def _partial_content(message: AIMessage, items: Sequence[Item], text: Message | None, visible_types: set[type]) -> Any:
-    """Return the content of a response that is shown in part.
-
-    Args:
-        message: The response.
-        items: Its items.
-        text: Its text as the view shows it; None if the view does not.
-        visible_types: Types of its items that the view shows.
-    """
+    """Return the content of a response that is shown in part. `text` is None if the view does not show it."""
     full_text = next((item for item in items if isinstance(item, Message)), None)
     is_rewritten = full_text is not None and text is not full_text
     if isinstance(message.content, str):

@@ -25,10 +25,7 @@ class CleanedLines(io.RawIOBase):
     """Reads from another stream of bytes, a line at a time."""
 
     def __init__(self, stream: BinaryIO) -> None:
-        """
-        Args:
-            stream: Where the client writes.
-        """
+        """Take the stream that the client writes to."""
         self._stream, self._rest = stream, b""
 
     def readable(self) -> bool:

@@ -30,20 +30,15 @@ class MessageAdapter(ABC, Generic[M]):
     roles: Collection[str | None] = ()
 
     def __init__(self, preamble: M) -> None:
-        """
-        Args:
-            preamble: The preamble as a message of the framework.
-        """
+        """Take the preamble as a message of the framework."""
         self.preamble = preamble
 
     @abstractmethod
     def content_json(self, message: M) -> str:
         """Return the message's content as JSON, without ids and times that differ from run to run.
 
-        Raises:
-            TypeError: The message contains an object that has no JSON form.
-            ValueError: It contains a value that has no JSON form, such as a lone surrogate.
-            RecursionError: It is nested too deeply.
+        Raises TypeError if it has an object without a JSON form, ValueError if it has such a value, such as a lone surrogate, and
+        RecursionError if it is nested too deeply.
         """
 
     @abstractmethod
@@ -57,10 +52,7 @@ class MessageAdapter(ABC, Generic[M]):
     def partial_copy(self, message: M, items: Sequence[Item], visible: Sequence[Item | None]) -> M | None:
         """Return a copy of the message that shows only the visible items, or None if nothing is left to send.
 
-        Args:
-            message: The message.
-            items: All of its items.
-            visible: For each item, the form that the view shows; None for an item that is not in the view.
+        `visible` has the form of each item that the view shows; None for an item that is not in the view.
         """
 
     @abstractmethod
@@ -69,12 +61,7 @@ class MessageAdapter(ABC, Generic[M]):
 
     @abstractmethod
     def result_message(self, output: FunctionCallOutput, message: M) -> M | None:
-        """Return a message with the output of an interrupted call; None if the call can have none.
-
-        Args:
-            output: The output.
-            message: The message that holds the call.
-        """
+        """Return a message with the output of an interrupted call of this message; None if the call can have none."""
 
     @abstractmethod
     def is_system(self, message: M) -> bool:

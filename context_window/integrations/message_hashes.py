@@ -20,13 +20,7 @@ EMPTY_HASH = b"context_window"
 
 
 class MessageHashes(NamedTuple):
-    """The hashes of a list of messages.
-
-    Attributes:
-        messages: The messages.
-        digests: The hash of each.
-        hashes: Hashes of the first messages, from none of them to all.
-    """
+    """The hash of each message of a list, and those of the first messages, from none of them to all."""
 
     messages: Sequence[Any]
     digests: list[bytes]
@@ -39,11 +33,8 @@ NO_MESSAGES = MessageHashes([], [], [EMPTY_HASH])
 def hash_messages(adapter: MessageAdapter[M], messages: Sequence[M], known: Iterable[MessageHashes] = ()) -> MessageHashes:
     """Return the hashes of a list of messages.
 
-    Args:
-        adapter: The framework's adapter.
-        messages: The messages.
-        known: Earlier lists whose messages nobody has changed since. Messages that one of them begins with, too, are not hashed again:
-            comparing takes a seventh of the time. Numbers that are equal, such as 1 and True, count as the same content.
+    `known` are earlier lists whose messages nobody has changed since. Messages that one of them begins with, too, are not hashed again:
+    comparing takes a seventh of the time. Numbers that are equal, such as 1 and True, count as the same content.
     """
     pairs = ((_equal_messages(each.messages, messages), each) for each in known)
     same, start = max(pairs, key=itemgetter(0), default=(0, NO_MESSAGES))

@@ -65,19 +65,10 @@ class RefusalMemory(Protocol):
     """Keeps refusals for several processes. It holds digests and numbers, and no text. Its methods raise nothing."""
 
     def known(self, start: bytes, /) -> Sequence[PastRefusal] | None:
-        """Return the refusals of conversations that begin like this; None if they cannot be known now.
-
-        Args:
-            start: Hash of the beginning.
-        """
+        """Return the refusals of conversations with this hash of their beginning; None if they cannot be known now."""
 
     def add(self, start: bytes, refusal: PastRefusal, /) -> None:
-        """Keep a refusal. One with the same messages and number that is already kept stays.
-
-        Args:
-            start: Hash of the conversation's beginning.
-            refusal: The refusal.
-        """
+        """Keep a refusal. One with the same messages and number that is already kept stays."""
 
 
 def start_of(system_hash: bytes, hashes: Sequence[bytes]) -> bytes:
@@ -86,14 +77,7 @@ def start_of(system_hash: bytes, hashes: Sequence[bytes]) -> bytes:
 
 
 def refusals_of(memory: RefusalMemory, start: bytes, hashes: Sequence[bytes], accepted: Sequence[PastRefusal]) -> list[PastRefusal]:
-    """Return the refusals of a conversation, in their order.
-
-    Args:
-        memory: Where other processes keep theirs. It gets those that it lacks.
-        start: Hash of the conversation's beginning.
-        hashes: Hashes of its first messages, from none of them to all.
-        accepted: Refusals that this process knows.
-    """
+    """Return the refusals of a conversation, in their order. The memory of other processes gets those that only this one knows."""
     by_occasion = {(refusal.messages, refusal.number): refusal for refusal in accepted}
     remembered = memory.known(start)
     if remembered is None:
@@ -109,27 +93,14 @@ def refusals_of(memory: RefusalMemory, start: bytes, hashes: Sequence[bytes], ac
 
 
 def refusal_now(hashes: Sequence[bytes], accepted: Sequence[PastRefusal], tokens: int | None, limit: int | None) -> PastRefusal | None:
-    """Return a refusal of the whole conversation to be kept; None if the provider's figures are impossible.
-
-    Args:
-        hashes: Hashes of the first messages, from none of them to all.
-        accepted: Earlier refusals.
-        tokens: The provider's count of the prompt; None if it gave none.
-        limit: The tokens that it allows; None if it gave none.
-    """
+    """Return a refusal of the whole conversation to be kept; None if the provider's figures are impossible."""
     if any(figure is not None and not 0 < figure < LARGEST_FIGURE for figure in (tokens, limit)):
         return None
     return _of_all(hashes, accepted, tokens, limit)
 
 
 def count_now(hashes: Sequence[bytes], refusals: Sequence[PastRefusal], tokens: int) -> PastRefusal | None:
-    """Return the provider's count of the whole conversation to be kept; None if it is impossible.
-
-    Args:
-        hashes: Hashes of the first messages, from none of them to all.
-        refusals: What is kept of the conversation.
-        tokens: The count.
-    """
+    """Return the provider's count of the whole conversation to be kept; None if it is impossible."""
     return _of_all(hashes, refusals, tokens, 0) if 0 < tokens < LARGEST_FIGURE else None
 
 
@@ -139,24 +110,13 @@ def _of_all(hashes: Sequence[bytes], known: Sequence[PastRefusal], tokens: int |
 
 
 def continues(refusals: Sequence[PastRefusal], accepted: Sequence[PastRefusal], length: int) -> bool:
-    """True if a log that has accepted some refusals can go on to accept these.
-
-    Args:
-        refusals: All refusals, in their order.
-        accepted: Those that the log has accepted.
-        length: Messages that the log has.
-    """
+    """True if a log of so many messages that has accepted some refusals can go on to accept these."""
     rest = refusals[len(accepted) :]
     return list(refusals[: len(accepted)]) == list(accepted) and all(refusal.length_before >= length for refusal in rest)
 
 
 def pause_now(hashes: Sequence[bytes], refusals: Sequence[PastRefusal]) -> PastRefusal | None:
-    """Return a pause before the last message to be kept; None if something is already kept of these messages, or only one has come.
-
-    Args:
-        hashes: Hashes of the first messages, from none of them to all.
-        refusals: What is kept of the conversation.
-    """
+    """Return a pause before the last message to be kept; None if something is already kept of these messages, or only one has come."""
     messages = len(hashes) - 1
     is_new = messages > 1 and all(refusal.messages != messages for refusal in refusals)
     return PastRefusal(messages, 0, hashes[-1], 0, 0) if is_new else None

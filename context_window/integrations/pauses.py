@@ -20,12 +20,7 @@ class Pauses:
         self._last: OrderedDict[bytes, float] = OrderedDict()
 
     def note_request(self, start: bytes, seconds: float) -> bool:
-        """Note a request, and return True if the one before was more than this number of seconds ago. Without one before it is False.
-
-        Args:
-            start: Hash of the conversation's beginning.
-            seconds: How long the provider's cache remembers.
-        """
+        """Note a request, and return True if the one before was more than this number of seconds ago. Without one before it is False."""
         with self._lock:
             now, last = time.monotonic(), self._last.pop(start, None)
             self._last[start] = now

@@ -140,13 +140,7 @@ def _part(content: Any) -> Part:
 
 
 def _visible_part(part: Any, item: Item, form: Item) -> Any:
-    """Return a copy of a part whose item a view has shortened.
-
-    Args:
-        part: The part.
-        item: The item made from it.
-        form: The item as the view shows it.
-    """
+    """Return a copy of a part whose item a view shows in another form."""
     if isinstance(item, Message) and isinstance(form, Message):
         if part.part_kind == "user-prompt":
             content = part.content if isinstance(part.content, str) else _contents(part.content)

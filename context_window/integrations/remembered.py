@@ -17,11 +17,7 @@ class RememberedConversations(Generic[M]):
     """The most recently used conversations. One that is in use is not among them. Thread-safe."""
 
     def __init__(self, most: int, clock: Callable[[], float] = time.monotonic) -> None:
-        """
-        Args:
-            most: Conversations to remember.
-            clock: Returns the time in seconds.
-        """
+        """Take the number of conversations to remember, and what returns the time in seconds."""
         self._most, self._clock = most, clock
         self._lock = Lock()
         self._last_use: OrderedDict[TrackedConversation[M], float] = OrderedDict()
@@ -35,9 +31,7 @@ class RememberedConversations(Generic[M]):
     def take(self, hashes: list[bytes], system_hash: bytes) -> tuple[int, TrackedConversation[M] | None]:
         """Remove and return the conversation that matches the most leading messages, and their number.
 
-        Args:
-            hashes: Hashes of the first messages, from none of them to all.
-            system_hash: Hash of the system prompt.
+        The hashes are those of the first messages, from none of them to all.
         """
         with self._lock:
             by_key = {key: tracked for tracked in self._last_use for key in tracked.keys}  # of two with the same key, the latest

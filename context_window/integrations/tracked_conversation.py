@@ -71,10 +71,7 @@ class ConversationCalls:
     def fault(self, item: Item, id_field: str, *, are_ids_unique: bool) -> str:
         """Return why providers refuse this as the next item, and what to do; an empty text if they do not.
 
-        Args:
-            item: The item.
-            id_field: The field in which a result names its call; empty if results need no ids.
-            are_ids_unique: True if no two calls of a conversation may have the same id.
+        The adapter has `id_field` and `are_ids_unique`.
         """
         if isinstance(item, FunctionCall):
             if item.call_id in (self.names if are_ids_unique else self.waiting):

@@ -40,16 +40,7 @@ def view_messages(
     names_ids: bool,
     mends_whole: bool,
 ) -> list[M]:
-    """Return the messages to send for a view.
-
-    Args:
-        adapter: The framework's adapter.
-        tracked: The conversation.
-        view: A view of its session.
-        items: Its mended items.
-        names_ids: True if placeholders name ids to recall by.
-        mends_whole: False if a conversation that fits goes out as it is, without rule 6.
-    """
+    """Return the messages to send for a view."""
     if view.usage_noted_after is None and _are_same(items if mends_whole else view.items, tracked.session.items):
         return list(tracked.messages)
     index_of = {item.id: index for index, items in enumerate(tracked.items) for item in items}
@@ -79,13 +70,7 @@ def view_messages(
 
 
 def mends_of(tracked: TrackedConversation[M], view: Session, items: Sequence[Item]) -> str:
-    """Return what rule 6 changes in a view, with numbers and places, and what to do; an empty text if it changes nothing.
-
-    Args:
-        tracked: The conversation.
-        view: A view of its session.
-        items: Its mended items.
-    """
+    """Return what rule 6 changes in a view, with numbers and places, and what to do; an empty text if it changes nothing."""
     if _are_same(items, view.items):
         return ""
     index_of = {item.id: index for index, items_of in enumerate(tracked.items) for item in items_of}
@@ -109,21 +94,13 @@ def _places(indices: Sequence[int], noun: str) -> str:
 class _PickedMessages(Generic[M]):
     """The messages that show the beginning of a view.
 
-    Attributes:
-        messages: The messages.
-        is_usage_due: True if the line about usage belongs before the next response.
+    `is_usage_due` is True if the line about usage belongs before the next response.
     """
 
     def __init__(
         self, adapter: MessageAdapter[M], tracked: TrackedConversation[M], usage_noted_after: str | None, *, names_ids: bool
     ) -> None:
-        """
-        Args:
-            adapter: The framework's adapter.
-            tracked: The conversation.
-            usage_noted_after: Id of the item that the line about usage belongs to; None if there is no such line.
-            names_ids: True if placeholders name ids to recall by.
-        """
+        """`usage_noted_after` is the id of the item that the line about usage belongs to; None if there is no such line."""
         self._adapter, self._tracked, self._usage_noted_after, self._names_ids = adapter, tracked, usage_noted_after, names_ids
         self.messages: list[M] = []
         self.is_usage_due = False
@@ -132,12 +109,7 @@ class _PickedMessages(Generic[M]):
         self._last_response = -1  # its index, if it is a whole response and the last one shown
 
     def insert(self, item: Item, index_of: Mapping[str, int]) -> None:
-        """Add a summary, a digest or the output of an interrupted call.
-
-        Args:
-            item: The item.
-            index_of: The index of each item's message, by the item's id.
-        """
+        """Add a summary, a digest or the output of an interrupted call. `index_of` has the index of each item's message."""
         if isinstance(item, FunctionCallOutput):
             message = self._adapter.result_message(item, self._tracked.messages[index_of[interrupted_call_id(item) or ""]])
         elif isinstance(item, Compaction):
@@ -153,9 +125,7 @@ class _PickedMessages(Generic[M]):
     def take(self, index: int, visible: Sequence[Item | None]) -> None:
         """Add the next of the framework's messages that the view shows, whole or in part.
 
-        Args:
-            index: The message's index in the conversation.
-            visible: For each of its items, the form that the view shows; None for an item that is not in the view.
+        `visible` has the form of each of its items that the view shows; None for an item that is not in the view.
         """
         items = self._tracked.items[index]
         is_response, is_whole = is_answer(items[0]), self._adapter.is_message_whole_response
@@ -196,13 +166,7 @@ class _PickedMessages(Generic[M]):
 
 
 def _insertions(view: Sequence[Item], index_of: Mapping[str, int], end: int) -> list[tuple[int, Item]]:
-    """Return what a view has beyond its log, the last item first, each with the index of the message that it stands before.
-
-    Args:
-        view: The view's mended items.
-        index_of: The index of each item's message, by the item's id.
-        end: Number of messages.
-    """
+    """Return what a view has beyond its log, the last item first, each with the index of the message that it stands before."""
     insertions: list[tuple[int, Item]] = []
     for item in reversed(view):
         if _is_inserted(item):

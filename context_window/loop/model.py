@@ -70,24 +70,15 @@ class Answer:
 
 
 def check_model_name(model: object) -> None:
-    """Check the name of the model that a `Model` asks.
-
-    Raises:
-        ModelArgumentError: It is not a text, or blank.
-    """
+    """Check the name of the model that a `Model` asks. Raises ModelArgumentError if it is not a text, or blank."""
     if not isinstance(model, str) or not model.strip():
         raise ModelArgumentError("model", model, "pass the name of a model")
 
 
 def check_answer(value: object, model: object) -> Answer:
-    """Return `value` if it is an answer that a log can take.
+    """Return the value that the model's `answer` returned if it is one that a log can take.
 
-    Args:
-        value: The value that the model's `answer` returned.
-        model: The model, for the error.
-
-    Raises:
-        ModelArgumentError: `value` is not an `Answer`, or one of its fields has the wrong type.
+    Raises ModelArgumentError if it is not an `Answer`, or one of its fields has the wrong type.
     """
     if not isinstance(value, Answer):
         problem = f"returned {short(value)}"

@@ -100,13 +100,7 @@ class OpenAIModel:
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        """Ask the model and return its answer.
-
-        Raises:
-            PromptTooLongError: The prompt exceeds the context window.
-            PartRefusedError: OpenAI cannot read an image or a document.
-            ModelError: The request failed for another reason.
-        """
+        """Ask the model and return its answer. Raises what `Model.answer` names."""
         import asyncio
 
         # In a thread: converting a long view with images takes a while, and the event loop has other work.
@@ -133,11 +127,7 @@ def _event_text(event: Any) -> str:
 
 
 def _final_response(events: list[Any]) -> Any:
-    """Return the response that a stream of the Responses API ends with.
-
-    Raises:
-        ModelError: The stream reports an error, or ends early.
-    """
+    """Return the response that a stream of the Responses API ends with. Raises ModelError if it reports an error, or ends early."""
     for event in events:
         failure = event if event.type == "error" else event.response.error if event.type == "response.failed" else None
         if event.type in ("error", "response.failed"):

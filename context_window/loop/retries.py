@@ -29,11 +29,6 @@ class RefusalRetries:
     """
 
     def __init__(self, manager: ContextWindowManager, session: Session) -> None:
-        """
-        Args:
-            manager: The manager that makes the views.
-            session: The session of the request.
-        """
         self._manager = manager
         self._session = session
         self._accepted_kinds: set[type[ModelError]] = set()
@@ -49,9 +44,6 @@ class RefusalRetries:
         """Adapt the session's views to a refusal. Return True if the request should be sent again, with a new view.
 
         A second refused part of the same request is not retried. If the provider named it, views show a note for it from now on.
-
-        Args:
-            refusal: The error of the last attempt.
         """
         kind = PartRefusedError if isinstance(refusal, PartRefusedError) else PromptTooLongError
         if kind not in self._accepted_kinds:

@@ -22,11 +22,6 @@ async def run_calls(calls: Sequence[FunctionCall], toolbox: Toolbox, log: Sessio
 
     Plain functions run in threads, async ones in tasks. If the turn is cancelled, calls that have not finished get `STOPPED` as output.
     The thread of a plain function cannot be stopped; its result is discarded.
-
-    Args:
-        calls: The model's calls.
-        toolbox: The tools.
-        log: The session that recall searches.
     """
     import asyncio
 

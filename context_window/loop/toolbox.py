@@ -67,8 +67,7 @@ class _DefinedTool:
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Parse a call's arguments. Return them by name.
 
-        Raises:
-            ValueError: The text is not a JSON object, or an argument is missing. The message is for the model.
+        Raises ValueError, with a message for the model, if the text is not a JSON object, or an argument is missing.
         """
         values = json.loads(text) if text.strip() else {}
         if not isinstance(values, dict):
@@ -93,8 +92,7 @@ class _FunctionTool:
     def arguments(self, text: str) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Parse a call's arguments. Return the positional and the keyword arguments.
 
-        Raises:
-            ValueError: The text is not a JSON object, or does not match the function's parameters. The message is for the model.
+        Raises ValueError, with a message for the model, if the text is not a JSON object, or does not match the parameters.
         """
         from pydantic import ValidationError
 

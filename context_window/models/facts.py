@@ -169,10 +169,6 @@ def input_limit(name: str, window: int) -> int:
 
     GPT-5 has a window of 400,000 tokens and refuses prompts above 272,000. The same holds for the later models of OpenAI and their
     windows. Small windows, such as those of the chat models, can be filled by the prompt.
-
-    Args:
-        name: The model's name.
-        window: Its window in tokens.
     """
     keeps_room = window > 2 * ANSWERS_ONLY and re.search(r"gpt-([5-9]|\d\d)", bare(name)) is not None
     return window - ANSWERS_ONLY if keeps_room else window

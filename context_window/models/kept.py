@@ -33,12 +33,7 @@ class _Answers:
 
 
 def kept(answer: Callable[[], Answer], *question: str | int) -> Answer:
-    """Return the answer that was kept, or else this one.
-
-    Args:
-        answer: Returns the answer: texts, numbers, None, or lists of these.
-        question: What tells it from other answers.
-    """
+    """Return the answer that was kept for a question, or else this one: texts, numbers, None, or lists of these."""
     if _Answers.kept is None:
         return answer()
     name = json.dumps(question)

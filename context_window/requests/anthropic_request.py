@@ -35,11 +35,7 @@ class AnthropicRequests:
         self._refusals = refusals
 
     def options(self, model: str, max_tokens: int, tools: Iterable[Tool], extra: Mapping[str, Any]) -> RequestOptions:
-        """Check a request's options and reserve room for those that cost tokens.
-
-        Raises:
-            ArgumentError: An argument makes no sense.
-        """
+        """Check a request's options and reserve room for those that cost tokens. Raises ArgumentError if one makes no sense."""
         options = RequestOptions.checked(model, max_tokens, anthropic_tools(tools), extra)
         if options.tools or not COUNTED_OPTIONS.isdisjoint(options.extra):
             self._active.count_tools(options.tools, options.extra)
@@ -49,8 +45,7 @@ class AnthropicRequests:
     def payload(self, session: Session, view: Session, options: RequestOptions) -> dict[str, Any]:
         """Return the request with this view of the session, as `client.messages.create` takes it.
 
-        Raises:
-            ArgumentError: The view is empty, or the options leave no room for the answer.
+        Raises ArgumentError if the view is empty, or the options leave no room for the answer.
         """
         settings = self._active.current
         return payload_of(view, options, self._sessions.cost(session, settings), settings.budget.expected_error)
@@ -58,8 +53,7 @@ class AnthropicRequests:
     def accept_refusal(self, session: Session, refusal: PromptTooLongError | PartRefusedError) -> bool:
         """Change the session's views after a refusal; return True if the next view differs from the refused one.
 
-        Raises:
-            ArgumentError: The session is not a session, or the refusal is not such an error.
+        Raises ArgumentError if the session is not a session, or the refusal is not such an error.
         """
         if not isinstance(refusal, PromptTooLongError | PartRefusedError):
             problem = "pass a PromptTooLongError or a PartRefusedError; model_error converts a client's exception"
@@ -71,12 +65,7 @@ class AnthropicRequests:
         return self._lower(log, refusal)
 
     def accept_count(self, session: Session, tokens: int) -> None:
-        """Lower the budget of a session's views by what the provider counted more than the local count, if that is less than now.
-
-        Args:
-            session: The session whose view was sent.
-            tokens: The provider's count of it.
-        """
+        """Lower the budget of a session's views by what the provider counted more than the local count, if that is less than now."""
         log, settings = log_of(session), self._active.current
         lowered = allowed_tokens(settings.budget.tokens, self._sessions.cost(log, settings), tokens)
         if lowered < self._sessions.limits_for(log, settings).budget:
@@ -107,11 +96,6 @@ def allowed_tokens(budget: int, local_tokens: int, tokens: int) -> int:
     """Return the local tokens that a view may cost for the provider to count the budget: it is smaller by the difference of the counts.
 
     Views that grow have larger differences, which later reports tell. At least a quarter of the budget is left.
-
-    Args:
-        budget: Tokens of the budget.
-        local_tokens: Tokens of a view that was sent, by the local count.
-        tokens: The provider's count of it.
     """
     return max(budget // 4, budget - max(0, tokens - local_tokens))
 

@@ -120,11 +120,7 @@ _BY_CODE: Mapping[str, type[ModelError]] = {
 
 
 def model_error(error: BaseException) -> ModelError | None:
-    """Return the exception as one of our errors; None if it is not about the provider, such as a bug in the program.
-
-    Args:
-        error: The exception raised by `client.messages.create` or its stream.
-    """
+    """Return the exception as one of our errors; None if it is not about the provider, such as a bug in the program."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "APIConnectionError" in names:
         cause = error.__cause__
@@ -144,12 +140,7 @@ def model_error(error: BaseException) -> ModelError | None:
 
 
 def answered_error(status: int, body: object) -> ModelError:
-    """Return our error for an answer that reports one, as the provider's API sends it.
-
-    Args:
-        status: The answer's HTTP status.
-        body: Its body, read as JSON.
-    """
+    """Return our error for an answer that reports one, as the provider's API sends it: its HTTP status, and its body read as JSON."""
     inner = body.get("error") if isinstance(body, Mapping) else None
     details = inner if isinstance(inner, Mapping) else {}
     kind, code, param, message = (_text(details.get(name)) for name in ("type", "code", "param", "message"))
@@ -157,13 +148,7 @@ def answered_error(status: int, body: object) -> ModelError:
 
 
 def reported_error(code: object, message: object, param: object = None) -> ModelError:
-    """Return our error for one that a provider reports inside a stream.
-
-    Args:
-        code: The provider's code.
-        message: The provider's message.
-        param: OpenAI's place of the problem in the request.
-    """
+    """Return our error for one that a provider reports inside a stream. `param` is OpenAI's place of the problem in the request."""
     reason = _text(message) or _text(code) or "the provider reported an error"
     return _converted(reason, 200, _text(code), _text(code), _text(param), "", None)
 
@@ -217,11 +202,6 @@ def part_refused(message: str, code: str = "", param: str = "") -> RefusedPart |
     """Return the image or document that a refusal is about; None if it is about something else.
 
     A refusal that names the content of an image or document is about that part, whatever else it says.
-
-    Args:
-        message: The provider's message.
-        code: OpenAI's code.
-        param: OpenAI's place of the problem.
     """
     message = message[: 4 * LONGEST]
     place, api, named_kind = _place_in(message, param[:LONGEST])

@@ -49,11 +49,7 @@ class PartRefusals:
         self._on_event = on_event
 
     def withdraw(self, session: Session) -> None:
-        """Show the parts again that were guessed from a refusal without a place, unless the model has answered since.
-
-        Raises:
-            ArgumentError: This is not a session.
-        """
+        """Show the parts again that were guessed from a refusal without a place, unless the model has answered since."""
         self._sessions.state(session)
         log = log_of(session)
         state = self._sessions.state(log)
@@ -65,10 +61,7 @@ class PartRefusals:
     def accept(self, log: Session, sent_view: Session | None, refusal: PartRefusedError) -> bool:
         """Make notes of the parts that the refusal is about; return True if the next view differs.
 
-        Args:
-            log: The log of the request.
-            sent_view: The view that was sent; None for the one that `process_session` returns.
-            refusal: The refusal.
+        `sent_view` is None for the one that `process_session` returns.
         """
         state = self._sessions.state(log)
         with state.lock:
@@ -104,10 +97,6 @@ def unexplained_refusal(error: ModelError, view: Session) -> PartRefusedError | 
 
     Gemini also says this of other faults. So this is a guess, and only about parts that the model has not answered yet: `RefusalRetries`
     tries the request once without them, and shows them again if that fails too.
-
-    Args:
-        error: The error of the request.
-        view: The view that was sent.
     """
     items = view.items[_length_up_to_answer(view.items) :]
     has_new_media = any(isinstance(part, Image | Document) for item in items for part in parts_of_item(item))
@@ -122,10 +111,6 @@ def parts_meant(view: Session, refusal: PartRefusedError) -> tuple[list[Medium],
     1. The part at the place that the refusal names, or the parts with the file id that it names.
     2. Otherwise a guess: the parts of its kind; if it is about fetching, only those with a URL, if there are any. Of these, only the ones
        since the model's last answer, since the provider accepted older ones before; if there are none since, all of them.
-
-    Args:
-        view: The view that was sent.
-        refusal: The refusal.
     """
     part_at_place = _part_at(view, refusal)
     if part_at_place is not None:

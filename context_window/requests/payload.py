@@ -26,14 +26,7 @@ RESERVED = {"messages": "the session holds the messages", "system": "add it to t
 
 @dataclass(frozen=True, slots=True)
 class RequestOptions:
-    """The parts of a request other than the view.
-
-    Attributes:
-        model: The model's name.
-        max_tokens: Tokens that the answer may have, as the caller wants.
-        tools: The tools' definitions.
-        extra: Other arguments of the API, sent unchanged.
-    """
+    """The parts of a request other than the view. `extra` are other arguments of the API, sent unchanged."""
 
     model: str
     max_tokens: int
@@ -42,11 +35,7 @@ class RequestOptions:
 
     @classmethod
     def checked(cls, model: object, max_tokens: object, tools: list[dict[str, Any]], extra: Mapping[str, Any]) -> Self:
-        """Check the arguments and return them as options.
-
-        Raises:
-            ArgumentError: An argument makes no sense.
-        """
+        """Check the arguments and return them as options. Raises ArgumentError if one makes no sense."""
         if not isinstance(model, str) or not model:
             raise ModelArgumentError("model", model, "pass the model's name as a string")
         for name, remedy in RESERVED.items():
@@ -56,16 +45,9 @@ class RequestOptions:
 
 
 def payload_of(view: Session, options: RequestOptions, tokens: int, uncertainty: float) -> dict[str, Any]:
-    """Return the request as a dict for `client.messages.create(**request)`.
+    """Return the request, of so many tokens give or take that part, as a dict for `client.messages.create(**request)`.
 
-    Args:
-        view: The view to send.
-        options: The other parts of the request.
-        tokens: Tokens of the request.
-        uncertainty: The relative error of that count.
-
-    Raises:
-        ArgumentError: The view has no messages, thinking leaves no room for the answer, or the caller set too many cache marks.
+    Raises ArgumentError if the view has no messages, thinking leaves no room for the answer, or the caller set too many cache marks.
     """
     (messages, system), marked_blocks = to_marked_anthropic(view)
     if not messages:
@@ -114,12 +96,6 @@ def _limit_marks(
 
     If the caller marks the end of the request (a `cache_control` argument), our mark there is removed, and our other marks become copies
     of the caller's.
-
-    Args:
-        in_messages: The marked blocks of the messages, in order.
-        last: The last block of the messages.
-        system: The system prompt.
-        options: The other parts of the request.
     """
     in_system = [block for block in system if "cache_control" in block] if isinstance(system, list) else []
     caller_marks = sum("cache_control" in tool for tool in options.tools)

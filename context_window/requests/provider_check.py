@@ -27,16 +27,9 @@ NEAR = (3, 4)
 
 @dataclass(frozen=True, slots=True)
 class PendingCall(Generic[T]):
-    """A call whose local work is done.
+    """A call whose local work is done, with the events to emit, and the error to raise once they are out.
 
-    Attributes:
-        session_id: The session.
-        figures: The usage figures that it recorded.
-        result: Returns the call's result, given the provider's count (None without one).
-        events: The events to emit.
-        settings: The settings it used.
-        overflow: The error to raise once the events are out; None for none.
-        question: The request for the provider to count; None for none.
+    `result` returns the call's result, given the provider's count of `question`, or None without one.
     """
 
     session_id: str
@@ -49,13 +42,7 @@ class PendingCall(Generic[T]):
 
 
 def question_about(view: Session, total: int, settings: Settings) -> CountRequest | None:
-    """Return the request to check with the provider; None if the view fits by a wide margin, or does not fit at all.
-
-    Args:
-        view: The view.
-        total: Its tokens by the local count.
-        settings: The settings in use.
-    """
+    """Return the request to check with the provider; None if the view fits by a wide margin, or does not fit at all."""
     (numerator, denominator), budget = NEAR, settings.budget.tokens
     if settings.provider is None or not numerator * budget <= denominator * total <= denominator * budget:
         return None
@@ -74,23 +61,12 @@ class ProviderCheck:
         self._on_event = on_event
 
     def finish(self, call: PendingCall[T]) -> T:
-        """Finish a call. Waits for the provider if it has a question.
-
-        Raises:
-            ContextOverflowError: The call ends in an overflow.
-        """
+        """Finish a call. Waits for the provider if it has a question. Raises ContextOverflowError if the call ends in an overflow."""
         provider = call.settings.provider
         return self._end(call, None if provider is None or call.question is None else provider.count(call.question))
 
     async def afinish(self, start: Callable[[], PendingCall[T]]) -> T:
-        """Start a call in a thread and finish it.
-
-        Args:
-            start: Does the call's local work.
-
-        Raises:
-            ContextOverflowError: The call ends in an overflow.
-        """
+        """Do a call's local work in a thread, and finish it. Raises ContextOverflowError if the call ends in an overflow."""
         import asyncio
 
         calls: list[PendingCall[T]] = []

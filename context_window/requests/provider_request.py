@@ -33,14 +33,9 @@ _REASONING = re.compile(r"(?:ft:)?(?:o\d|gpt-[5-9](?!\d)(?!.*-chat)|codex-)")
 
 @dataclass(frozen=True, slots=True)
 class RequestForm:
-    """The parts of a request other than the view.
+    """The parts of a request other than the view; `max_tokens` is None for the provider's limit.
 
-    Attributes:
-        provider: The API: one of the names above.
-        model: The model's name.
-        max_tokens: Tokens that the answer may have; None for the provider's limit.
-        tools: Definitions in Anthropic's form.
-        extra: Other arguments of the API, sent unchanged.
+    `tools` are definitions in Anthropic's form, `extra` other arguments of the API, sent unchanged.
     """
 
     provider: str
@@ -51,11 +46,7 @@ class RequestForm:
 
     @classmethod
     def checked(cls, provider: object, model: object, max_tokens: object, tools: Iterable[Tool], extra: Mapping[str, Any]) -> Self:
-        """Check the arguments and return them.
-
-        Raises:
-            ArgumentError: An argument makes no sense.
-        """
+        """Check the arguments and return them. Raises ArgumentError if one makes no sense."""
         if provider not in (ANTHROPIC, OPENAI, RESPONSES, GOOGLE):
             raise ArgumentError("provider", provider, "pass anthropic, openai, openai-responses or google")
         if not isinstance(model, str) or not model.strip():
@@ -70,11 +61,7 @@ class RequestForm:
         return min(DEFAULT_MAX_TOKENS, default_answer_tokens(self.model)) if self.max_tokens is None else self.max_tokens
 
     def of(self, view: Session) -> dict[str, Any]:
-        """Return the request with this view, for an API other than Anthropic's.
-
-        Raises:
-            ArgumentError: The view has no messages.
-        """
+        """Return the request with this view, for an API other than Anthropic's. Raises ArgumentError if the view has no messages."""
         if self.provider == GOOGLE:
             request = google_request(view, self.model, self.tools, self.max_tokens, config=self.extra)
             is_empty = not request["contents"]
@@ -99,15 +86,7 @@ def is_reasoning_model(model: str) -> bool:
 def openai_chat_request(
     view: Session, model: str, tools: Iterable[Mapping[str, Any]], max_tokens: int | None, *, allow_tools: bool = True
 ) -> dict[str, Any]:
-    """Return the arguments of `client.chat.completions.create`.
-
-    Args:
-        view: The view to send.
-        model: Name of the model.
-        tools: Definitions in Anthropic's form, which are converted; others are sent unchanged.
-        max_tokens: Tokens that the answer may have; None for the provider's limit.
-        allow_tools: False if the model may not call tools now.
-    """
+    """Return the arguments of `client.chat.completions.create`. Tools in Anthropic's form are converted, others sent unchanged."""
     request: dict[str, Any] = {"model": model, "messages": view.to_openai_messages(reasoning_model=is_reasoning_model(model))}
     return _with_options(request, [_chat_tool(tool) for tool in tools], allow_tools, "max_completion_tokens", max_tokens)
 
@@ -117,12 +96,7 @@ def openai_responses_request(
 ) -> dict[str, Any]:
     """Return the arguments of `client.responses.create`. Nothing is stored at the provider: reasoning comes back encrypted instead.
 
-    Args:
-        view: The view to send.
-        model: Name of the model.
-        tools: Definitions in Anthropic's form, which are converted; others are sent unchanged.
-        max_tokens: Tokens that the answer may have, reasoning included; None for the provider's limit.
-        allow_tools: False if the model may not call tools now.
+    Tools in Anthropic's form are converted, others sent unchanged. `max_tokens` includes reasoning.
     """
     request: dict[str, Any] = {"model": model, "input": view.to_openai_responses(), "store": False}
     if is_reasoning_model(model):
@@ -139,15 +113,10 @@ def google_request(
     allow_tools: bool = True,
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments of `client.models.generate_content`.
+    """Return the arguments of `client.models.generate_content`. `config` has other fields of `GenerateContentConfig`.
 
-    Args:
-        view: The view to send.
-        model: Name of the model.
-        tools: Definitions in Anthropic's form, which are converted; Gemini's own, such as `{"google_search": {}}`, are sent unchanged.
-        max_tokens: Tokens that the answer may have, thoughts included; None for the provider's limit.
-        allow_tools: False if the model may not call tools now.
-        config: Other fields of `GenerateContentConfig`.
+    Tools in Anthropic's form are converted; Gemini's own, such as `{"google_search": {}}`, are sent unchanged. `max_tokens` includes
+    thoughts.
     """
     contents, system = to_google(view)
     options: dict[str, Any] = dict(config or {})
@@ -167,11 +136,7 @@ def google_request(
 
 
 def check_fields(provider: str, fields: Iterable[str], remedy: str) -> None:
-    """Check that a caller sets none of the fields that hold the conversation.
-
-    Raises:
-        ArgumentError: One of them is set.
-    """
+    """Raise ArgumentError if a caller sets one of the fields that hold the conversation."""
     for name in fields:
         if name in RESERVED_FIELDS[provider]:
             raise ArgumentError(name, name, remedy)

@@ -30,15 +30,7 @@ Recount: TypeAlias = Callable[[UsageFigures, Settings, Settings], UsageFigures]
 
 @dataclass(frozen=True, slots=True)
 class SettingsSource:
-    """The manager's arguments from which settings are resolved, except for the model.
-
-    Attributes:
-        token_counter: The counter passed by the user; None to choose one for the model.
-        api_client: The client that counts whole requests; None for none.
-        context_window: The limits and the policy.
-        tools: The tools that requests carry.
-        options: Other request options that cost tokens.
-    """
+    """The manager's arguments from which settings are resolved, except for the model. None chooses a counter, or means no client."""
 
     token_counter: AnyCounter | None
     api_client: ApiClient | None
@@ -56,19 +48,10 @@ class ActiveSettings:
 
     Every call reads `current` once and uses that object to its end, so a switch in another thread never mixes two models in one call.
     Figures are stored with `record`, which recounts them if the settings changed meanwhile: `usage` always holds figures under `current`.
-
-    Attributes:
-        current: The settings in use.
-        usage: The latest usage figures.
     """
 
     def __init__(self, model_config: object, source: SettingsSource, recount: Recount) -> None:
         """
-        Args:
-            model_config: The model, as `ContextWindowManager` takes it.
-            source: The other arguments from which settings are resolved.
-            recount: Converts usage figures when the settings change.
-
         Raises:
             UnknownModelError: The model's window is not known and no `max_tokens` is given.
             BudgetError: A limit makes no sense.
@@ -85,13 +68,7 @@ class ActiveSettings:
         self._lock = RLock()  # reentrant: a finaliser may call the manager at any time
 
     def use_model(self, model: str | ModelConfig | Mapping[str, Any]) -> None:
-        """Switch to another model; `ContextWindowManager.use_model` has the details.
-
-        Raises:
-            UnknownModelError: Nothing is known of the model, or not its window, and no limit was given for it.
-            ModelArgumentError: This is not a model's name.
-            BudgetError: The limits leave no room for the prompt.
-        """
+        """Switch to another model; `ContextWindowManager.use_model` has the details, and what it raises."""
         model_config = read_config(model)
         name, config = self._config_of(model_config)
 

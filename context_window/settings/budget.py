@@ -27,10 +27,10 @@ from ..tools import Tool, anthropic_tools, tool_texts
 from ..validation import check_amount, exact_fraction
 from .context_window import ContextWindow
 
-KNOWN = {"openai": 50, "claude": 200, "google": 270}
+KNOWN = {"openai": 50, "claude": 200, "google": 60}
 """By family, in thousandths: in recorded sessions, 99 of 100 increments exceeded our count by at most this."""
 
-UNKNOWN = CalibrationRule(prior_score=460, prior_samples=10, request_part=50, min_score=150, max_ratio=10**6)
+UNKNOWN = CalibrationRule(prior_score=460, prior_samples=10, request_part=30, min_score=150, max_ratio=10**6)
 """The rule for unknown models and counters: such a counter may be too low by any factor, and errs in proportion to what is new."""
 
 NOTE_PART = 20
@@ -133,12 +133,7 @@ class Budget:
 
 
 def warn_of_other_model(budget: Budget, model: str) -> None:
-    """Warn if a request goes to a model for which the budget or its counter is wrong. Unknown names may be the same model's.
-
-    Args:
-        budget: The budget of the request's view.
-        model: The request's model.
-    """
+    """Warn if a request goes to a model for which the budget or its counter is wrong. Unknown names may be the same model's."""
     facts = describe_model(model)
     most = budget.tokens if facts.input_limit is None else facts.input_limit
     if budget.model in (None, model) or facts.family == "other" or (budget.speaks_for(model) and budget.tokens <= most):
@@ -151,9 +146,8 @@ def warn_of_other_model(budget: Budget, model: str) -> None:
 def resolve_budget(model_config: object, token_counter: AnyCounter | None, context_window: ContextWindow) -> Budget:
     """Return the budget and the counter. The budget is the window's `max_tokens`, or else the config's, or else the model's.
 
-    Raises:
-        UnknownModelError: The model's window is not known and no `max_tokens` is given.
-        BudgetError: Nothing is left for the prompt, or a value has the wrong type.
+    Raises UnknownModelError if the model's window is not known and no `max_tokens` is given, BudgetError if nothing is left for the prompt,
+    or a value has the wrong type.
     """
     if not isinstance(context_window, ContextWindow):
         raise BudgetError("context_window", context_window, "pass a ContextWindow(max_tokens=…)")
@@ -205,16 +199,7 @@ def limits_of(
     one_shot: bool = False,
     newest_first: bool = False,
 ) -> Limits:
-    """Return the limits of views.
-
-    Args:
-        budget: The budget and the counter.
-        window: The limits and the policy.
-        overhead: Tokens of requests outside their items.
-        tools: The tools that requests will carry.
-        one_shot: True to trim exactly to the budget as soon as it is exceeded.
-        newest_first: True to take the newest items first.
-    """
+    """Return the limits of views. `one_shot` trims exactly to the budget as soon as it is exceeded."""
     tokens, items = budget.tokens, window.max_context_items
     trigger, target = window.ratios
     return Limits(
@@ -280,11 +265,7 @@ def calibration_of(family: str) -> CalibrationRule:
 
 
 def check_choice(field: str, value: object) -> bool | None:
-    """Return the value of a setting that is looked up if it is None.
-
-    Raises:
-        BudgetError: It is not True, False or None.
-    """
+    """Return the value of a setting that is looked up if it is None. Raises BudgetError if it is not True, False or None."""
     if value is None or isinstance(value, bool):
         return value
     raise BudgetError(field, value, "pass True or False, or None to look it up for the model")
@@ -311,9 +292,7 @@ def _split_window(model: ModelFacts, output_reserve: int | None) -> tuple[int, i
 def read_config(model_config: object) -> str | ModelConfig | None:
     """Return a `model_config` argument as a name or a `ModelConfig`: a mapping or another library's object is read once.
 
-    Raises:
-        ModelArgumentError: The argument neither names a model nor has a limit.
-        BudgetError: A limit has the wrong type.
+    Raises ModelArgumentError if it neither names a model nor has a limit, BudgetError if a limit has the wrong type.
     """
     if model_config is None or isinstance(model_config, str | ModelConfig):
         return model_config

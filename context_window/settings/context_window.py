@@ -210,13 +210,7 @@ class ContextWindow:
 def window_of(context_window: ContextWindow | None, limits: Mapping[str, Any]) -> ContextWindow:
     """Return the window that a manager was given, as an object or by its fields.
 
-    Args:
-        context_window: The object; None if there is none.
-        limits: Fields of a `ContextWindow` by name.
-
-    Raises:
-        ArgumentError: A name is not that of a field, or there are fields besides the object.
-        BudgetError: A limit makes no sense.
+    Raises ArgumentError if a name is not that of a field, or there are fields besides the object; BudgetError if a limit makes no sense.
     """
     names = [spec.name for spec in fields(ContextWindow)]
     for name, value in limits.items():

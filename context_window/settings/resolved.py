@@ -31,16 +31,7 @@ OTHER_FAMILY = {
 class Settings:
     """The settings of a manager while one model is in use.
 
-    Attributes:
-        window: The limits and the policy.
-        budget: The budget and the counter.
-        overhead: Tokens of requests outside their items.
-        measurer: Measures items with that counter.
-        limits: The limits of views.
-        thresholds: The warning thresholds.
-        provider: Requests the provider's own counts; None if it is not asked.
-        tools: The tools that requests carry.
-        problems: Reasons why a fallback counts, or why the client is not used. Each is removed when its event is emitted.
+    `problems` has the reasons why a fallback counts, or why the client is not used. Each is removed when its event is emitted.
     """
 
     window: ContextWindow
@@ -75,19 +66,10 @@ def resolve_settings(
     tools: Sequence[Tool],
     options: RequestOptions = NO_OPTIONS,
 ) -> Settings:
-    """Return the settings for a model.
+    """Return the settings for a model: the arguments are those of a manager.
 
-    Args:
-        model_config: A model's name, a `ModelConfig`, or an object with `max_tokens`; None for no model.
-        token_counter: The user's counter; None to choose one.
-        api_client: The client that counts whole requests; None for none.
-        context_window: The limits and the policy.
-        tools: The tools that requests will carry.
-        options: Other request options that cost tokens.
-
-    Raises:
-        UnknownModelError: The model's window is not known and no `max_tokens` is given.
-        ClientError: A limit makes no sense, or the client is not Anthropic's, OpenAI's or Google's.
+    Raises UnknownModelError if the model's window is not known and no `max_tokens` is given, ClientError if a limit makes no sense, or the
+    client is not Anthropic's, OpenAI's or Google's.
     """
     budget = resolve_budget(model_config, token_counter, context_window)
     if keeps_all_thinking(options):
@@ -110,8 +92,7 @@ def resolve_settings(
 def provider_of(client: ApiClient | None, budget: Budget, tools: Sequence[Tool]) -> tuple[ProviderCounter | None, str]:
     """Return the counter that asks the provider, and the reason if there is none although a client was passed.
 
-    Raises:
-        ClientError: This is not a client of Anthropic's, OpenAI's or Google's.
+    Raises ClientError if this is not a client of Anthropic's, OpenAI's or Google's.
     """
     if client is None:
         return None, ""

@@ -18,12 +18,7 @@ NO_TOKENS = (0,) * len(PRIORITY)
 
 
 class Rows(NamedTuple):
-    """Tokens by row of a usage report. No row is negative, and together they are the total.
-
-    Attributes:
-        tokens: Tokens by rank of the category.
-        overhead: Tokens of the request outside its items.
-    """
+    """Tokens of a usage report by rank of the category, and outside the items. None is negative, and together they are the total."""
 
     tokens: tuple[int, ...]
     overhead: int
@@ -39,11 +34,6 @@ def rows_of(tokens: Sequence[int], overhead: int, correction: int) -> Rows:
 
     The correction changes the overhead, as in a plan: most of it is a system prompt and tools that are in no log. Where the overhead is too
     small for that, the rest lowers every row by the same proportion.
-
-    Args:
-        tokens: Local counts by rank.
-        overhead: Local count of the rest of the request.
-        correction: Tokens by which the request costs more than these together.
     """
     rest = overhead + correction
     if rest >= 0:
@@ -61,11 +51,6 @@ class SessionContents:
 
     It holds the items but only a weak reference to the session. The session may grow afterwards, and everything that the manager keeps
     about it must go when it goes.
-
-    Attributes:
-        session_id: The session's id.
-        items: The session's items at that time.
-        lineage: The session's lineage token at that time.
     """
 
     __slots__ = ("_breaks", "_ends", "_metadata", "_session", "_settled", "_usage_noted_after", "items", "lineage", "session_id")
@@ -176,11 +161,7 @@ class UsageSnapshot:
 
 
 def checked_category(category: object) -> MessageCategory:
-    """Return the category itself, or the one with this name.
-
-    Raises:
-        ArgumentError: There is no such category.
-    """
+    """Return the category itself, or the one with this name. Raises ArgumentError if there is no such category."""
     by_name = {member.value: member for member in MessageCategory}
     if isinstance(category, str) and category in by_name:
         return by_name[category]

@@ -26,12 +26,7 @@ class ToolCalls:
 def tool_calls_of(session: Session, limit: int) -> ToolCalls:
     """Return the tool calls since the last user message. A user message of category CONTEXT does not begin a turn.
 
-    Args:
-        session: The log.
-        limit: Calls that a turn may make.
-
-    Raises:
-        ArgumentError: This is not a session.
+    Raises ArgumentError if this is not a session.
     """
     if not isinstance(session, Session):
         raise ArgumentError("session", type(session), "pass a Session")

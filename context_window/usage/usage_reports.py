@@ -33,22 +33,14 @@ class UsageReports:
         self._last_view: SessionContents | None = None
 
     def remember_view(self, state: SessionState, length: int, view: SentView, contents: SessionContents) -> None:
-        """Remember a view that is returned to the caller. The caller holds the state's lock.
-
-        Args:
-            state: The session's state.
-            length: Number of items in the log.
-            view: The view's local count.
-            contents: The view's items.
-        """
+        """Remember a view that is returned to the caller, who holds the state's lock. The log has so many items."""
         self._last_view = contents
         state.note_sent(length, view)
 
     def record(self, usage: object, session: Session | None = None) -> None:
         """Apply reported usage to the last request of a session; None stands for the session of the last view.
 
-        Raises:
-            ArgumentError: The report has no input tokens, or there is no view yet.
+        Raises ArgumentError if the report has no input tokens, or there is no view yet.
         """
         reported = usage_from(usage)
         if not reported.total_input:
@@ -62,11 +54,7 @@ class UsageReports:
             self._apply(log, length, report)
 
     def answer_notes(self, session: Session) -> dict[str, Any]:
-        """Return notes for `extra` of the answer's first item, which carries its `usage`: the model, and the request's local count.
-
-        Args:
-            session: The log, before the answer is appended to it.
-        """
+        """Return notes for `extra` of the answer's first item, which carries its `usage`: the model, and the request's local count."""
         log = log_of(session)
         view = self._sent_view(log, len(log.items))
         model = self._active.current.budget.model if view is None else view.model
@@ -133,9 +121,7 @@ def _length_up_to(log: Session, last_id: str) -> int | None:
 def usage_from(reported: object) -> Usage:
     """Return the usage in a provider client's object, its JSON values, or a `Usage`.
 
-    Raises:
-        ArgumentError: It holds no usage.
-        FormatError: One of its numbers cannot be a number of tokens.
+    Raises ArgumentError if it holds none, FormatError if one of its numbers cannot be a number of tokens.
     """
     if isinstance(reported, Usage):
         return reported

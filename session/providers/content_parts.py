@@ -18,8 +18,7 @@ from .openai_responses import from_openai_responses
 def read_part(part: Mapping[str, Any], where: str) -> Part:
     """Return the text, image or document that a part of Anthropic's, OpenAI's or Google's messages holds.
 
-    Raises:
-        FormatError: It holds something else, or is damaged.
+    Raises FormatError if it holds something else, or is damaged.
     """
     kind = part.get("type")
     if kind in ("text", "input_text", "output_text") or part.keys() == {"text"}:

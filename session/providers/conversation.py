@@ -236,11 +236,7 @@ class WireIds:
     """
 
     def __init__(self, unsafe: str, length: int) -> None:
-        """
-        Args:
-            unsafe: A pattern for the characters to replace.
-            length: Maximum characters of an id.
-        """
+        """Take a pattern for the characters to replace, and the maximum characters of an id."""
         self._unsafe = unsafe
         self._length = length
         self._used: set[str] = set()
@@ -323,9 +319,8 @@ def escape_first(messages: list[Json], field_name: str) -> None:
 def open_conversation(messages: list[Json], opening: Json) -> None:
     """Insert the line about removed items before the first message that is no system prompt, in formats that mix the two.
 
-    Args:
-        messages: The messages. Without the line, a text there that a reader would take for it is changed.
-        opening: The line as a message; its content is None if there is no line.
+    `opening` is the line as a message; its content is None if there is no line: then a text there that a reader would take for it is
+    changed.
     """
     index = opening_index(messages)
     if index == len(messages):

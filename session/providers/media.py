@@ -222,10 +222,7 @@ def _from_url(url: str, declared: str | None, label: str, part: Image | Document
 def shrunk_to_fit(image: Inline, *, side: int, encoded: int) -> Inline | Note:
     """Return the image if it keeps the limits, else a smaller image, else a note in its place.
 
-    Args:
-        image: The file's bytes and media type.
-        side: Maximum pixels of the longer side.
-        encoded: Maximum characters of its base64.
+    `side` is the maximum of the longer side in pixels, `encoded` that of the characters of base64.
     """
     size = image_size(image.data)
     if size is None or (max(size) <= side and _fits(image.data, encoded)):

@@ -39,12 +39,7 @@ def sealed_text(item: Compaction) -> str | None:
 
 
 def replaced_ids(items: Sequence[Item], kept_ids: Collection[str] = ()) -> tuple[str, ...]:
-    """Return the ids that a compaction right after these items replaces, in order. The one before it replaced all that is older.
-
-    Args:
-        items: The log up to the compaction.
-        kept_ids: Items that it keeps.
-    """
+    """Return the ids that a compaction right after these items replaces, in order. The one before it replaced all that is older."""
     ids: list[str] = []
     for item in reversed(items):
         if not is_structural(item) and item.id not in kept_ids:

@@ -101,11 +101,7 @@ def decode_base64(text: str) -> bytes | None:
 
 
 def json_text(value: object, where: str) -> str:
-    """Return the value as JSON.
-
-    Raises:
-        FormatError: JSON cannot hold the value, or it is nested too deeply.
-    """
+    """Return the value as JSON. Raises FormatError if JSON cannot hold it, or it is nested too deeply."""
     data = clean_json(value, where)
     return with_room(lambda: json.dumps(data, ensure_ascii=False))
 
@@ -134,10 +130,7 @@ class SessionBuilder:
     """
 
     def __init__(self, *, count_items_as_time: bool = False) -> None:
-        """
-        Args:
-            count_items_as_time: True to set each `created_at` to the number of items before it; otherwise all are 0.
-        """
+        """Set each `created_at` to the number of items before it, or all to 0."""
         self.session = Session()
         self.tool_names: dict[str, str] = {}
         self._count_items_as_time = count_items_as_time
@@ -148,12 +141,7 @@ class SessionBuilder:
         self._ids_at_place = 0
 
     def begin(self, place: str, *, is_response: bool = False) -> None:
-        """Start a message or a content.
-
-        Args:
-            place: The prefix of its items' ids, such as "m3".
-            is_response: True for a message of the model: it starts a new response.
-        """
+        """Start a message or a content whose items have ids such as "m3". A message of the model starts a new response."""
         self._place, self._ids_at_place = place, 0
         self._starts_response |= is_response
 

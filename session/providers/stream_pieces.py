@@ -28,13 +28,7 @@ class Pieces:
         self._found: dict[tuple[int, str], tuple[dict[str, Any], list[Any]]] = {}
 
     def add(self, fields: dict[str, Any], name: str, piece: object) -> None:
-        """Add a piece to what a field holds: a text to a text, anything else to a list.
-
-        Args:
-            fields: The object that has the field. It must not be copied before `join`.
-            name: The field.
-            piece: The piece.
-        """
+        """Add a piece to what a field holds: a text to a text, anything else to a list. The object must not be copied before `join`."""
         held = self._found.get((id(fields), name))
         if held is None:
             before = fields.get(name)
@@ -101,11 +95,7 @@ def _joined(pieces: list[Mapping[str, Any]]) -> Mapping[str, Any]:
 
 
 def joined_message(events: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the message that was streamed in these events of Anthropic.
-
-    Raises:
-        FormatError: The events are not complete.
-    """
+    """Return the message that was streamed in these events of Anthropic. Raises FormatError if they are not complete."""
     message: dict[str, Any] = {}
     pieces = Pieces()
     blocks: dict[object, dict[str, Any]] = {}
@@ -162,11 +152,7 @@ def joined_completion(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def final_response(events: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Return the whole response that the last event of a stream of the Responses API holds.
-
-    Raises:
-        FormatError: No event holds it: the stream ended early.
-    """
+    """Return the whole response that the last event of a Responses stream holds. Raises FormatError if the stream ended early."""
     for event in reversed(list(events)):
         if event.get("type") in FINAL_EVENTS and isinstance(event.get("response"), Mapping):
             response: Mapping[str, Any] = event["response"]
@@ -198,11 +184,7 @@ def joined_contents(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def plain_object(value: object, where: str) -> Mapping[str, Any]:
-    """Return a mapping, or the fields of an SDK object without nulls.
-
-    Raises:
-        FormatError: It is neither.
-    """
+    """Return a mapping, or the fields of an SDK object without nulls. Raises FormatError if it is neither."""
     if isinstance(value, Mapping):
         return value
     dump = getattr(value, "model_dump", None)

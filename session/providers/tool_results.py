@@ -24,14 +24,7 @@ MAX_ERROR_CHARACTERS = 500
 def append_results(
     session: Session, waiting_calls: dict[str, FunctionCall], results: object, is_error: bool | Collection[str]
 ) -> list[FunctionCallOutput]:
-    """Append the results of tool calls and return their outputs: see `Session.add_tool_results`.
-
-    Args:
-        session: The log.
-        waiting_calls: Its calls without an output, by call id. Those that get one are removed.
-        results: The results.
-        is_error: True if all the tools failed, or the ids of the calls that failed.
-    """
+    """Append the results of tool calls and return their outputs: see `Session.add_tool_results`. Calls that get one wait no longer."""
     outputs: list[FunctionCallOutput] = []
     for output in _read_results(results, waiting_calls, _failed_ids(is_error)):
         call = waiting_calls.pop(output.call_id, None)
@@ -58,13 +51,7 @@ def _failed_ids(is_error: object) -> Collection[str] | bool:
 def _read_results(
     results: object, waiting_calls: Mapping[str, FunctionCall], is_error: Collection[str] | bool
 ) -> Iterator[FunctionCallOutput]:
-    """Yield an output for each result. Its tool's name and agent are not filled in.
-
-    Args:
-        results: The results.
-        waiting_calls: The calls that wait for an output, by call id. The caller removes each one when its output is yielded.
-        is_error: As in `append_results`.
-    """
+    """Yield an output for each result, without its tool's name and agent. The caller removes each call as its output is yielded."""
     if isinstance(results, Mapping) and not _is_message(results):
         for call_id, value in results.items():
             if not isinstance(call_id, str):
@@ -86,11 +73,7 @@ def _is_message(value: Mapping[Any, Any]) -> bool:
 
 
 def _provider_outputs(value: object, waiting_calls: Mapping[str, FunctionCall]) -> Iterator[FunctionCallOutput]:
-    """Yield the outputs in a provider's tool result, or in a message that holds several.
-
-    Raises:
-        FormatError: It is none.
-    """
+    """Yield the outputs in a provider's tool result, or in a message that holds several. Raises FormatError if it is none."""
     if isinstance(value, FunctionCallOutput):
         yield value
         return

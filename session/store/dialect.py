@@ -59,15 +59,9 @@ class Database(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """The words of a database.
+    """The words of a database: the names of its types, and the query for the key of the row that the connection inserted last.
 
-    Attributes:
-        key: Type of a column that numbers the rows of a table, never twice the same.
-        integer: Type of 64-bit integers.
-        real: Type of 64-bit floats.
-        text: Type of texts.
-        blob: Type of bytes.
-        last_key: Query for the key of the row that the connection inserted last.
+    `key` is the type of a column that numbers the rows of a table, never twice the same.
     """
 
     key: str

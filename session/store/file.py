@@ -32,12 +32,7 @@ _abandoned: list[sqlite3.Connection] = []
 
 
 class StoreFile:
-    """A connection to the file. Threads use it one at a time.
-
-    Attributes:
-        path: The file, as an absolute path.
-        dialect: SQLite's SQL.
-    """
+    """A connection to the file. Threads use it one at a time. `path` is absolute."""
 
     def __init__(self, path: str | os.PathLike[str], busy_seconds: float) -> None:
         """
@@ -156,9 +151,7 @@ class StoreFile:
     def _is_new(self, connection: sqlite3.Connection) -> bool:
         """True if the file has no tables of a store yet, and may get them; False if it is a store.
 
-        Raises:
-            StoreError: It was written by a newer release.
-            StoreDamagedError: It is not a store.
+        Raises StoreError if a newer release wrote it, StoreDamagedError if it is not a store.
         """
         with self._one_state(connection):
             version = connection.execute("PRAGMA user_version").fetchone()[0]

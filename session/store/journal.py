@@ -79,13 +79,7 @@ class SavedState:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The rows that a save adds for everything that has changed since the last save.
-
-    Attributes:
-        rows: The rows, in order.
-        item_count: Number of items that are new or replaced.
-        state: The saved state once the rows are written.
-    """
+    """The rows that a save adds, the number of items that are new or replaced, and the saved state once the rows are written."""
 
     rows: list[Row]
     item_count: int
@@ -93,14 +87,9 @@ class Change:
 
 
 def changes_since(session: Session, saved: SavedState | None) -> Change:
-    """Return the rows to add for a session. If items were only appended, the cost depends on these items alone.
+    """Return the rows to add for a session, None if it was never saved. If items were only appended, the cost depends on these alone.
 
-    Args:
-        session: The session now.
-        saved: Its saved state; None if it was never saved.
-
-    Raises:
-        FormatError: The metadata or an item's `extra` holds a value that JSON cannot.
+    Raises FormatError if the metadata or an item's `extra` holds a value that JSON cannot.
     """
     items = session.items
     if not isinstance(session.metadata, Mapping):
@@ -131,15 +120,7 @@ def extends(session: Session, stored: Session) -> bool:
 
 
 def saved_state(session: Session, stored: Session, *, key: int, rows: int, title: str) -> SavedState:
-    """Return the saved state of a session that extends the stored one.
-
-    Args:
-        session: The session in memory.
-        stored: The session as the store has it.
-        key: Its key in the store.
-        rows: Number of rows in its journal.
-        title: Its title in the store.
-    """
+    """Return the saved state of a session that extends the one stored under this key, with so many rows and this title."""
     return SavedState(
         key,
         stored.id,

@@ -14,12 +14,7 @@ SHORTEST = 512
 
 
 def checked_path(path: str | os.PathLike[str]) -> str:
-    """Return the path as a str that the system accepts.
-
-    Raises:
-        FormatError: It is not a path.
-        StoreError: It contains a NUL.
-    """
+    """Return the path as a str that the system accepts. Raises FormatError if it is not a path, StoreError if it contains a NUL."""
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
         raise FormatError("SessionStore.path", f"{short(name)} is not a path; pass a str or a Path")

@@ -26,13 +26,7 @@ _PROBLEMS: tuple[tuple[type[psycopg.Error], str], ...] = (
 
 
 def unreachable_error(path: str, error: psycopg.Error, password: str) -> StoreError:
-    """Return the StoreError for a server that cannot be reached or refuses the user.
-
-    Args:
-        path: The server's URL without its password.
-        error: The error that psycopg raised when it tried to connect.
-        password: The password, in case the server repeats it.
-    """
+    """Return the StoreError for a server that cannot be reached or refuses the user. The server might repeat the password."""
     reason = " ".join(str(error).split())
     if password:
         reason = reason.replace(password, "…")
@@ -40,14 +34,7 @@ def unreachable_error(path: str, error: psycopg.Error, password: str) -> StoreEr
 
 
 def store_error(path: str, error: psycopg.Error, seconds: float, *, is_lost: bool) -> StoreError:
-    """Return the StoreError for an error in a transaction.
-
-    Args:
-        path: The server's URL without its password.
-        error: The error that psycopg raised.
-        seconds: Seconds that the server waits for a lock.
-        is_lost: True if the connection was closed.
-    """
+    """Return the StoreError for an error in a transaction. The server waits `seconds` for a lock."""
     if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
         return StoreBusyError(path, seconds)
     if is_lost:

@@ -26,11 +26,7 @@ _SELECT_ROWS = "SELECT number, kind, at, crc, body, place FROM journal WHERE ses
 
 
 def complete(connection: sqlite3.Connection) -> None:
-    """Move recovered rows into their tables and rebuild missing or damaged rows of `sessions`. Does nothing in an undamaged store.
-
-    Args:
-        connection: A connection in a write transaction.
-    """
+    """Move recovered rows into their tables and rebuild missing or damaged rows of `sessions`. Does nothing in an undamaged store."""
     if connection.execute(_HAS_TABLE, (LOST_AND_FOUND,)).fetchone()[0]:
         for place, key, number, at, crc, row in _lost_rows(connection):
             connection.execute(f"{INSERT_ROW} ON CONFLICT DO NOTHING", (place, key, number, row.kind, at, crc, row.body))

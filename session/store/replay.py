@@ -37,11 +37,7 @@ class JournalReplay:
         self._seams: dict[str, Any] = {}
 
     def add(self, number: int, row: Row) -> None:
-        """Apply the next row.
-
-        Raises:
-            FormatError: Its body does not fit its kind, or the kind does not fit here.
-        """
+        """Apply the next row. Raises FormatError if its body does not fit its kind, or the kind does not fit here."""
         kind, body = row
         self.row_count += 1
         value = parse_body(body)
@@ -65,11 +61,7 @@ class JournalReplay:
             self._edit(value)
 
     def session(self) -> Session:
-        """Return the session that the rows describe.
-
-        Raises:
-            FormatError: They do not describe one; `.where` names the place.
-        """
+        """Return the session that the rows describe. Raises FormatError if they do not describe one; `.where` names the place."""
         seams = {name: value for name, value in self._seams.items() if name not in {"version", "id", "metadata", "items"}}
         top = {**seams, "version": VERSION, "id": self.session_id, "metadata": self._metadata, "items": self.items}
         return session_from_values(Session, top, None)
@@ -86,13 +78,7 @@ class JournalReplay:
 def edit_runs(value: dict[str, Any], items: int, pending: int) -> list[tuple[int, int]]:
     """Return the runs of an edit row. No item is in two runs, so an edit cannot make a log larger than its parts.
 
-    Args:
-        value: The body of the row.
-        items: Number of items in the log.
-        pending: Number of new items that wait for the edit.
-
-    Raises:
-        FormatError: It is not an edit, or not one of this log.
+    Raises FormatError if it is not an edit of a log of so many items, with so many new ones that wait for it.
     """
     if value.get("of") != [items, pending]:
         raise FormatError("edit.of", f"not an edit of {items} items and {pending} new ones")
@@ -112,11 +98,7 @@ def edit_runs(value: dict[str, Any], items: int, pending: int) -> list[tuple[int
 
 
 def parse_body(body: bytes) -> Any:
-    """Return the JSON value in a row's body.
-
-    Raises:
-        FormatError: The body is not JSON.
-    """
+    """Return the JSON value in a row's body. Raises FormatError if it is not JSON."""
     try:
         text = body.decode()
         try:

@@ -40,21 +40,15 @@ _LOST_AND_FOUND_SQL = re.compile(
 
 
 def schema_rows(rows: Sequence[tuple[object, ...]]) -> list[tuple[object, ...]]:
-    """Return rows of `sqlite_master` with their texts decoded.
-
-    Args:
-        rows: Type, name, table and SQL of each, with texts as bytes.
-    """
+    """Return rows of `sqlite_master` (type, name, table and SQL) with their texts decoded."""
     return [tuple(value.decode(errors="replace") if isinstance(value, bytes) else value for value in row) for row in rows]
 
 
 def is_schema(rows: Sequence[tuple[object, ...]]) -> bool:
     """True if a file's tables and indexes are exactly those of a store.
 
-    A file may come from anywhere, so a trigger, a view or a second row of any name is refused, whatever it is called.
-
-    Args:
-        rows: As `schema_rows` returns them, without that of `lost_and_found`.
+    The rows are those of `schema_rows`, without that of `lost_and_found`. A file may come from anywhere, so a trigger, a view or a second
+    row of any name is refused, whatever it is called.
     """
     return len(set(rows)) == len(rows) and _OWN_ROWS <= set(rows) <= _OWN_ROWS | _STATISTICS_ROWS
 

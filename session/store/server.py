@@ -49,9 +49,7 @@ _abandoned: list[ConnectionPool[psycopg.Connection[TupleRow]]] = []
 class StoreServer:
     """The tables of a store in a PostgreSQL database. Each thread has a connection of its own while it reads or writes.
 
-    Attributes:
-        path: The server's URL, without its password.
-        dialect: PostgreSQL's SQL.
+    `path` is the server's URL without its password.
     """
 
     def __init__(self, url: str, busy_seconds: float) -> None:

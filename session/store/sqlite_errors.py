@@ -27,13 +27,7 @@ def is_busy(error: sqlite3.Error) -> bool:
 
 
 def store_error(path: str, error: sqlite3.Error, seconds: float) -> StoreError:
-    """Return the StoreError for an error of SQLite.
-
-    Args:
-        path: The file.
-        error: The error that SQLite or Python's `sqlite3` module raised.
-        seconds: Seconds that SQLite waits for a lock.
-    """
+    """Return the StoreError for an error of SQLite or Python's `sqlite3` module. SQLite waits `seconds` for a lock."""
     code = _code(error)
     if code in _BUSY:
         return StoreBusyError(path, seconds)

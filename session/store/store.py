@@ -280,8 +280,7 @@ class SessionStore:
     def _changes_since_stored(self, connection: Connection, head: Head, session: Session) -> Change:
         """Return the rows to add to a stored session whose state this store does not know, or knows no longer.
 
-        Raises:
-            StoreConflictError: The session does not begin with all the stored items.
+        Raises StoreConflictError if the session does not begin with all the stored items.
         """
         stored = self._tables.session(self._tables.replay(connection, head), head)
         if not extends(session, stored):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from session.errors import StoreError
-from session.items import CategoryName, Item, Message, MessageCategory, Role
-from session.parts import ProviderContent
+from session.items import Item, Message
 from session.session import Session
 from session.session_log import AnyItem
-from session.usage import Usage
 
 if TYPE_CHECKING:
     from session.rewrite import Excerpt
@@ -33,11 +31,6 @@ class StoredSession(Session):
     _store: SessionStore | None
 
     def __init__(self, store: SessionStore, session: Session) -> None:
-        """
-        Args:
-            store: The store that saves it.
-            session: The session to copy.
-        """
         self._pause_count = 1  # save nothing while the copy is incomplete
         self._store = store
         super().__init__()
@@ -80,58 +73,14 @@ class StoredSession(Session):
     # Every change goes through one of these.
 
     def append(self, item: AnyItem) -> AnyItem:
-        """Append the item, write it to disk and return it.
-
-        Raises:
-            DuplicateItemError: Its id is in use.
-            FormatError: It is not an item.
-            StoreError: It could not be written; it is in the log in memory.
-        """
+        """Append the item as `Session.append` does, and write it to disk. Raises StoreError if it is only in the log in memory."""
         with self.together():
             return super().append(item)
-
-    def add_message(
-        self,
-        role: Role,
-        content: ProviderContent,
-        message_id: str | None = None,
-        created_at: float | None = None,
-        replace: bool = False,
-        agent_id: str | None = None,
-        *,
-        category: MessageCategory | CategoryName | None = None,
-        pinned: bool = False,
-        usage: Usage | None = None,
-        extra: Mapping[str, Any] | None = None,
-    ) -> Message:
-        """Append a message as `Session.add_message` does, and write it to disk.
-
-        Raises:
-            DuplicateItemError: The id is in use.
-            FormatError: A value has the wrong type; or `replace` with another role than system.
-            StoreError: It could not be written; it is in the log in memory.
-        """
-        with self.together():
-            return super().add_message(
-                role,
-                content,
-                message_id,
-                created_at,
-                replace,
-                agent_id,
-                category=category,
-                pinned=pinned,
-                usage=usage,
-                extra=extra,
-            )
 
     def insert_many(self, items: Iterable[Item]) -> list[Item]:
         """Insert items as `Session.insert_many` does, and write all of them to disk or none.
 
-        Raises:
-            DuplicateItemError: An id is in use, or occurs twice.
-            FormatError: A value is not an item.
-            StoreError: They could not be written; all of them are in the log in memory.
+        Raises StoreError if they could not be written; all of them are in the log in memory.
         """
         with self.together():
             return super().insert_many(items)
@@ -154,6 +103,10 @@ class StoredSession(Session):
         super().cleanup()
 
     # Inside
+
+    def _replace_instructions(self, message: Message) -> None:
+        with self.together():
+            super()._replace_instructions(message)
 
     def _set_items(self, excerpt: Excerpt) -> None:
         with self.together():

@@ -47,14 +47,7 @@ class SessionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A row of the table `sessions`.
-
-    Attributes:
-        key: The session's key in the store.
-        info: Its entry in the list of sessions.
-        rows: Number of rows in its journal.
-        last: Place of the last row.
-    """
+    """A row of the table `sessions`: the session's entry in the list, and the number of rows and the last place of its journal."""
 
     key: int
     info: SessionInfo
@@ -72,40 +65,25 @@ class Tables:
     """The two tables of a store. Its methods take a connection that is in a transaction."""
 
     def __init__(self, path: str, dialect: Dialect) -> None:
-        """
-        Args:
-            path: The store, for error messages.
-            dialect: The database's SQL.
-        """
+        """Take the store's path for error messages."""
         self.path = path
         self._dialect = dialect
 
     def heads(self, connection: Connection, *, only_latest: bool = False) -> Generator[Head, None, None]:
-        """Yield the row of each session, the most recently saved first; or of that one only.
-
-        Raises:
-            StoreDamagedError: A row is damaged.
-        """
+        """Yield the row of each session, the most recently saved first; or of that one only. Raises StoreDamagedError if one is damaged."""
         with closing(connection.execute(f"{SELECT_HEADS} ORDER BY last DESC{' LIMIT 1' * only_latest}")) as records:
             for values in records:
                 yield self._checked_head(values)
 
     def find_head(self, connection: Connection, session_id: str) -> Head | None:
-        """Return the row of the session with this id, or None.
-
-        Raises:
-            StoreDamagedError: The row is damaged.
-        """
+        """Return the row of the session with this id, or None. Raises StoreDamagedError if it is damaged."""
         values = connection.execute(f"{SELECT_HEADS} WHERE id = ?", (session_id,)).fetchone()
         return None if values is None else self._checked_head(values)
 
     def head(self, connection: Connection, session_id: str) -> Head:
         """Return the row of the session with this id.
 
-        Raises:
-            UnknownSessionError: There is none.
-            FormatError: `session_id` is not a str.
-            StoreDamagedError: The row is damaged.
+        Raises UnknownSessionError if there is none, FormatError if the id is not a str, StoreDamagedError if the row is damaged.
         """
         head = self.find_head(connection, checked_id(session_id))
         if head is None:
@@ -113,11 +91,7 @@ class Tables:
         return head
 
     def rows(self, connection: Connection, head: Head) -> Generator[tuple[int, Row, float], None, None]:
-        """Yield number, row and time of all rows of a session, in order.
-
-        Raises:
-            StoreDamagedError: A row is damaged or missing.
-        """
+        """Yield number, row and time of all rows of a session, in order. Raises StoreDamagedError if one is damaged or missing."""
         query = "SELECT number, kind, at, crc, body FROM journal WHERE session = ? ORDER BY number"
         expected = 0
         with closing(connection.execute(query, (head.key,))) as records:
@@ -133,9 +107,7 @@ class Tables:
     def replay(self, connection: Connection, head: Head, revision: int | None = None) -> JournalReplay:
         """Return a replay of the session up to the end, or up to the edit that ended a revision (theory of operation, 3).
 
-        Raises:
-            StoreDamagedError: A row is damaged or missing.
-            FormatError: There is no such revision.
+        Raises StoreDamagedError if a row is damaged or missing, FormatError if there is no such revision.
         """
         replay = JournalReplay()
         with closing(self.rows(connection, head)) as rows:
@@ -151,11 +123,7 @@ class Tables:
         return replay
 
     def session(self, replay: JournalReplay, head: Head) -> Session:
-        """Return the session of a replay.
-
-        Raises:
-            StoreDamagedError: The rows do not describe a session, or describe another one.
-        """
+        """Return the session of a replay. Raises StoreDamagedError if the rows do not describe a session, or describe another one."""
         with self.damage(head, None):
             session = replay.session()
         if session.id != head.info.id:
@@ -177,11 +145,7 @@ class Tables:
     def add(self, connection: Connection, change: Change, head: Head | None, at: float) -> SavedState:
         """Add the rows of a change and return the stored state of the session after it.
 
-        Args:
-            connection: A connection in a write transaction.
-            change: The rows.
-            head: The session's row before the change; None for a new session.
-            at: Unix seconds.
+        The connection is in a write transaction; `head` is None for a new session, `at` in Unix seconds.
         """
         state = change.state
         if head is None:  # inserted first, because the checksums of the rows need the key
@@ -213,11 +177,7 @@ class Tables:
 
 
 def checked_id(session_id: object) -> str:
-    """Return the id of a session as the store has it.
-
-    Raises:
-        FormatError: It is not a str.
-    """
+    """Return the id of a session as the store has it. Raises FormatError if it is not a str."""
     if not isinstance(session_id, str):
         raise FormatError("session_id", f"{short(session_id)} is not a session's id")
     return clean(session_id)
@@ -236,12 +196,7 @@ def head_of(values: tuple[Any, ...]) -> Head | None:
 
 
 def row_of(key: int, values: tuple[Any, ...]) -> Row | None:
-    """Return a row of `journal`, or None if it is damaged.
-
-    Args:
-        key: The session's key.
-        values: Number, kind, time, checksum and body.
-    """
+    """Return a row of `journal` with this number, kind, time, checksum and body, or None if it is damaged."""
     number, kind, at, crc, body = values
     if not (type(number) is type(crc) is int and type(kind) is type(body) is bytes and type(at) is float):
         return None

@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 
 from context_window import UnknownModelError
 from context_window.counting.images import claude_high_tokens, claude_standard_tokens
-from context_window.models import (
-    OUTPUT_RESERVE,
-    PROVIDERS,
-    Prices,
-    describe_model,
-    find_model,
-    find_models,
-)
+from context_window.models import OUTPUT_RESERVE, PROVIDERS, Prices, describe_model, find_model, find_models
 from context_window.models.names import NEWEST_CLAUDE, bare, claude_version
 
 CLAUDE_4_5 = [

@@ -78,12 +78,7 @@ def ran_call(block: Block) -> dict[str, Any]:
 
 
 def ran_result(block: Block, parts: Iterable[Part]) -> dict[str, Any]:
-    """Return what an output keeps of its block: nothing if the client ran the tool.
-
-    Args:
-        block: The block of the result.
-        parts: The output's content.
-    """
+    """Return what an output with these parts keeps of its block: nothing if the client ran the tool."""
     if not is_server_result(block) or block.get("type") == "tool_result":
         return {}
     return {RAN: {"block": block, "characters": len(joined_text(tuple(parts)))}}
@@ -135,13 +130,7 @@ def _is_damaged(value: object) -> bool:
 
 @dataclass(slots=True)
 class _Medium:
-    """An image or a document in the request.
-
-    Attributes:
-        part: The part of the log.
-        block: Its block.
-        inline: The image's bytes, if they are in the request.
-    """
+    """An image or a document in the request: its part of the log, its block, and the image's bytes if they are in the request."""
 
     part: Image | Document
     block: Block

@@ -25,10 +25,6 @@ def with_thinking_in_order(messages: Sequence[Block], thinking: object) -> list[
        none does, to the last results, so that the next response may think. It stays there in later requests for as long as what follows.
 
     Other settings have no such rules, and models that bind their thinking to its place take no others.
-
-    Args:
-        messages: The messages. They are not changed.
-        thinking: The request's thinking setting.
     """
     result = list(messages)
     if not isinstance(thinking, Mapping) or thinking.get("type") != "enabled":

@@ -119,12 +119,7 @@ def media_in(
 ) -> dict[tuple[int, ...], Image | Document]:
     """Return the images and documents in a request by their places: (message, part of its content), each counted from 0.
 
-    A part is recognised by its content in the request, so of two equal images either may be returned.
-
-    Args:
-        contents: The contents of the messages; only lists can hold images and documents.
-        session: The session that was converted.
-        block_of: Returns what the API gets for a part.
+    `block_of` returns what the API gets for a part. A part is recognised by that, so of two equal images either may be returned.
     """
     parts = [part for item in session.items for part in parts_of_item(item) if isinstance(part, Image | Document)]
     blocks = [(block, part) for part in parts for block in map(block_of, wire_parts([part])) if "text" not in block]

@@ -20,14 +20,7 @@ class PayloadObject:
     __slots__ = ("data", "where")
 
     def __init__(self, data: object, where: str) -> None:
-        """
-        Args:
-            data: A mapping, or an SDK object that converts itself to one.
-            where: The place of the object in the payload.
-
-        Raises:
-            FormatError: `data` is neither.
-        """
+        """Take a mapping, or an SDK object that converts itself to one, at a place in the payload. Raises FormatError if it is neither."""
         dump = getattr(data, "model_dump", None)
         if not isinstance(data, Mapping) and callable(dump):
             data = dump(exclude_none=True)
@@ -41,38 +34,22 @@ class PayloadObject:
         return FormatError(f"{self.where}.{name}" if name else self.where, problem)
 
     def text(self, name: str) -> str:
-        """Return the text of a required field.
-
-        Raises:
-            FormatError: The field is missing or not a text.
-        """
+        """Return the text of a required field. Raises FormatError if the field is missing or not a text."""
         value = self.data.get(name)
         if not isinstance(value, str):
             raise self.error(name, "missing" if name not in self.data else f"{short(value)} is not a text")
         return value
 
     def text_or_none(self, name: str) -> str | None:
-        """Return the text of an optional field, or None if it is missing or null.
-
-        Raises:
-            FormatError: The field holds anything else.
-        """
+        """Return the text of an optional field, or None if it is missing or null. Raises FormatError if it holds anything else."""
         return None if self.data.get(name) is None else self.text(name)
 
     def inner(self, name: str) -> PayloadObject:
-        """Return the object in a field.
-
-        Raises:
-            FormatError: The field holds no object.
-        """
+        """Return the object in a field. Raises FormatError if the field holds none."""
         return PayloadObject(self.data.get(name), f"{self.where}.{name}")
 
     def each(self, name: str) -> Iterator[PayloadObject]:
-        """Yield the objects of a list in a field; nothing if the field is missing or null.
-
-        Raises:
-            FormatError: The field holds no list, or a member of it is no object.
-        """
+        """Yield the objects of a list in a field; nothing if it is missing or null. Raises FormatError if it holds anything else."""
         members = self.data.get(name)
         if members is None:
             return
@@ -82,11 +59,7 @@ class PayloadObject:
             yield PayloadObject(member, f"{self.where}.{name}[{index}]")
 
     def fields_except(self, names: frozenset[str]) -> dict[str, Any]:
-        """Return a copy of all other fields that are not null or empty.
-
-        Raises:
-            FormatError: JSON cannot hold a value.
-        """
+        """Return a copy of all other fields that are not null or empty. Raises FormatError if JSON cannot hold a value."""
         return clean_json(  # type: ignore[no-any-return]
             {key: value for key, value in self.data.items() if key not in names and value not in (None, [], {})}, self.where
         )
@@ -95,8 +68,7 @@ class PayloadObject:
 def payload_objects(payload: object, name: str, aliases: tuple[str, ...] = ()) -> list[PayloadObject]:
     """Return the objects of a list, or of the list that a whole request holds under `name` or one of its aliases.
 
-    Raises:
-        FormatError: `payload` is neither.
+    Raises FormatError if `payload` is neither.
     """
     if not isinstance(payload, list | tuple | Mapping) and callable(getattr(payload, "model_dump", None)):
         payload = PayloadObject(payload, name).data
@@ -110,11 +82,7 @@ def payload_objects(payload: object, name: str, aliases: tuple[str, ...] = ()) -
 
 
 def parse_image(part: PayloadObject, url: str | None, file_id: str | None) -> Image:
-    """Return the image at a URL, in a data URL, or with a file id.
-
-    Raises:
-        FormatError: There is no source, or `detail` is unknown.
-    """
+    """Return the image at a URL, in a data URL, or with a file id. Raises FormatError if there is no source, or `detail` is unknown."""
     detail_name = part.text_or_none("detail")
     if detail_name is not None and detail_name not in DETAILS:
         raise part.error("detail", f"{short(detail_name)} is none of {', '.join(DETAILS)}")
@@ -130,11 +98,7 @@ def parse_image(part: PayloadObject, url: str | None, file_id: str | None) -> Im
 
 
 def parse_document(part: PayloadObject, data: str | None, url: str | None, file_id: str | None) -> Document:
-    """Return the document in a data URL, at a URL, or with a file id.
-
-    Raises:
-        FormatError: There is no source, or the data is not base64.
-    """
+    """Return the document in a data URL, at a URL, or with a file id. Raises FormatError if there is none, or it is not base64."""
     name = part.text_or_none("filename")
     if data is not None and data[:4].lower() == "http":  # some compatible servers take a URL here
         data, url = None, data

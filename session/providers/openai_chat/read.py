@@ -72,10 +72,6 @@ def read_closing(builder: SessionBuilder, following: Sequence[PayloadObject]) ->
 
     The log then does not end in a response there, and gets the line again. If what follows is not the assistant's, the response to the
     line had nothing to send: an empty message stands for it.
-
-    Args:
-        builder: The session so far.
-        following: The message after the line; empty at the end.
     """
     builder.end_response()
     builder.add(Compaction("", **builder.fields()))

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 
 from session.errors import short
 from session.providers.encoded_media import document_fault, image_faults
-from session.providers.violations import Violation
+from session.providers.violations import Violation, rules_in
 
 from .schema import ChatPayload, read_payload
 
@@ -155,18 +155,7 @@ def o3_developer_messages(payload: ChatPayload) -> Iterator[Violation]:
                 yield Violation("O3", message.where, "a system message for a reasoning model, which takes developer messages")
 
 
-RULES: tuple[Callable[[ChatPayload], Iterator[Violation]], ...] = (
-    o1_calls_are_answered,
-    o1_tool_messages_have_calls,
-    o1_ids,
-    o2_call_count,
-    o2_names,
-    o2_strings,
-    o2_part_types,
-    o2_image_bytes,
-    o2_file_bytes,
-    o3_developer_messages,
-)
+RULES: tuple[Callable[[ChatPayload], Iterator[Violation]], ...] = rules_in(vars())
 
 
 def image_problems(url: str) -> Iterator[str]:

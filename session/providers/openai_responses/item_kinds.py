@@ -34,13 +34,7 @@ CALL_FIELDS = ("namespace", "caller", "async")
 
 
 class Pair(NamedTuple):
-    """A type of call that the client answers.
-
-    Attributes:
-        key: The field of the call that holds its id.
-        output: The type of the answer.
-        output_key: The field of the answer that holds the call's id.
-    """
+    """A type of call that the client answers: the field that holds its id, the type of the answer, and the field of that id there."""
 
     key: str
     output: str

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 
 from session.errors import short
 from session.providers.openai_chat.rules import file_problem, image_problems
-from session.providers.violations import Violation, text_of
+from session.providers.violations import Violation, rules_in, text_of
 
 from .schema import ResponsesItem, ResponsesPayload, read_payload
 
@@ -138,16 +138,7 @@ def r2_reasoning_is_followed(payload: ResponsesPayload) -> Iterator[Violation]:
             yield Violation("R2", item.where, "reasoning was provided without its required following item")
 
 
-RULES: tuple[Callable[[ResponsesPayload], Iterator[Violation]], ...] = (
-    r0_strings,
-    r0_names,
-    r0_image_bytes,
-    r0_file_bytes,
-    r1_calls_have_outputs,
-    r1_outputs_have_calls,
-    r1_ids,
-    r2_reasoning_is_followed,
-)
+RULES: tuple[Callable[[ResponsesPayload], Iterator[Violation]], ...] = rules_in(vars())
 
 
 def _runs_at_provider(item: ResponsesItem) -> bool:
