@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from session.extras import package_line
 from session.printable import printable
 from session.redaction import redacted, short
 
+from ..hosts import is_loopback
 from ..loop import AnthropicModel, GoogleModel, Model, OpenAIModel
 from ..models import describe_model, similar_names
 from .chat import ChatError
@@ -45,9 +47,12 @@ class Server(NamedTuple):
     def said(self, model: str) -> str:
         """Return where requests go and with which key, to be read before anything is sent; an empty text for the provider itself."""
         provider, address, is_keyless = self.fixed(model, is_kept=True)
+        if not address:
+            return ""
         keys = (name for name in PROVIDERS[provider or "openai"].keys if os.environ.get(name))
         key = "no key" if is_keyless else f"the key in {next(keys, 'no variable')}"
-        return f" at {redacted(address)} ({key})" if address else ""
+        is_open = address.startswith("http://") and not is_loopback(urlsplit(address).hostname or "")
+        return f" at {redacted(address)} ({key}{', unencrypted' * is_open})"
 
 
 class Provider(NamedTuple):

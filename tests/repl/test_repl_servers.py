@@ -80,6 +80,19 @@ def test_what_a_client_does_after_a_refused_attempt_is_told(shell: Shell, monkey
     assert told == ["HTTP 429 Too Many Requests", "asking again (1)"]
 
 
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://127.0.0.1:1", "the key in OPENAI_API_KEY"),
+        ("https://models.example", "the key in OPENAI_API_KEY"),
+        ("http://models.example/v1", "the key in OPENAI_API_KEY, unencrypted"),
+    ],
+)
+def test_what_others_can_read_on_the_way_is_said(monkeypatch: pytest.MonkeyPatch, address: str, said: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert Server(None, address).said("gpt-5.2") == f" at {address} ({said})"
+
+
 class Locked(AnthropicStub):
     """A server that notes the keys it gets."""
 
