@@ -76,7 +76,6 @@ async def _talk(
 ) -> None:
     from contextlib import AsyncExitStack
 
-    from session.redaction import redacted
     from session.session import Session
     from session.store import SessionStore
 
@@ -114,14 +113,13 @@ async def _talk(
                 offered += await stack.enter_async_context(mcp_server(command, "" if number == 1 else f"mcp{number}_"))
         toolbox = Toolbox([*offered, manager.recall_tool("anthropic")])
         manager.count_tools(toolbox.definitions)
-        kept = {**server._asdict(), "max_tokens": settings.max_tokens}
         bill = Bill(file=folder / "requests.jsonl")
-        state = Chat(manager, session, screen, model, events, store, lambda name: connect(name, server, stack), kept=kept, bill=bill)
+        state = Chat(manager, session, screen, model, events, store, lambda name: connect(name, server, stack, screen.tell), bill=bill)
+        state.kept = lambda name: {**server.fixed(name, is_kept=True)._asdict(), "max_tokens": settings.max_tokens}
         with screen.working(f"loading the client of {model}"):
-            state.llm = connect(model, server, stack)
+            state.llm = connect(model, server, stack, screen.tell)
         names = ", ".join(definition["name"] for definition in toolbox.definitions[:-1])
-        where = f" at {redacted(server.base_url)}{' without a key' * server.is_keyless}" if server.base_url and not base_url else ""
-        screen.inform(f"{model}{where}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
+        screen.inform(f"{model}{server.said(model)}{f' with {names}' if names else ''}. /help lists the commands, Ctrl-D leaves.")
         if session.turn_count():
             show_last_turn(state)
         screen.console.print()

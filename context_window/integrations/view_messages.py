@@ -81,7 +81,8 @@ def mends_of(tracked: TrackedConversation[M], view: Session, items: Sequence[Ite
     if unanswered:
         parts.append(f"{_places(unanswered, 'call')} without a result got an error as one; append the result right after the call")
     if blank:
-        parts.append(f"{_places(blank, 'blank message')} left out; do not append messages without content")
+        outcome = "left out" if shown & index_of.keys() else "sent, as there is no other"
+        parts.append(f"{_places(blank, 'blank message')} {outcome}; do not append messages without content")
     return f"what providers refuse was mended: {'. '.join(parts)}" if parts else ""
 
 

@@ -39,7 +39,7 @@ class Chat:
         store: Saves the sessions; None in a replay.
         connect: Returns the model of a name. Raises ChatError if nobody serves it.
         llm: The model; None in a replay.
-        kept: Server and budget, which the session keeps for `--continue`.
+        kept: Returns the server and the budget that the session keeps for `--continue`, of a model.
         bill: What the session has cost.
         paid: What it had cost before the last turn.
         is_over: True once the user has left.
@@ -53,7 +53,7 @@ class Chat:
     store: SessionStore | None = None
     connect: Callable[[str], Model] | None = None
     llm: Model | None = None
-    kept: dict[str, object] = field(default_factory=dict)
+    kept: Callable[[str], dict[str, object]] = lambda _: {}
     bill: Bill = field(default_factory=Bill)
     paid: Bill = field(default_factory=Bill)
     is_over: bool = False

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from session.extras import package_line
 from session.printable import printable
 from session.redaction import redacted, short
 
+from ..hosts import is_loopback
 from ..loop import AnthropicModel, GoogleModel, Model, OpenAIModel
 from ..models import describe_model, similar_names
 from .chat import ChatError
@@ -29,19 +31,36 @@ class Server(NamedTuple):
     base_url: str | None = None
     is_keyless: bool = False
 
-    def fixed(self, model: str) -> Server:
-        """Return the server with its API, if it has an address: its key is not meant for another one, whichever model comes next."""
-        if not self.base_url:
+    def fixed(self, model: str, *, is_kept: bool = False) -> Server:
+        """Return the server with its API, if it has an address: its key is not meant for another one, whichever model comes next.
+
+        Args:
+            model: The model's name.
+            is_kept: True to take the address that the client takes from the environment, where a later chat may lack it.
+        """
+        if not (self.base_url or is_kept):
             return self
         name = provider_of(model, self)
-        return Server(name, self.base_url, self.is_keyless or not PROVIDERS[name].has_key)
+        address = self.base_url or os.environ.get(PROVIDERS[name].address)
+        return Server(name, address, self.is_keyless or not PROVIDERS[name].has_key) if address else self
+
+    def said(self, model: str) -> str:
+        """Return where requests go and with which key, to be read before anything is sent; an empty text for the provider itself."""
+        provider, address, is_keyless = self.fixed(model, is_kept=True)
+        if not address:
+            return ""
+        keys = (name for name in PROVIDERS[provider or "openai"].keys if os.environ.get(name))
+        key = "no key" if is_keyless else f"the key in {next(keys, 'no variable')}"
+        is_open = address.startswith("http://") and not is_loopback(urlsplit(address).hostname or "")
+        return f" at {redacted(address)} ({key}{', unencrypted' * is_open})"
 
 
 class Provider(NamedTuple):
-    """A provider's API: the package of its client, the environment variables of its key, the model to use if the user names none."""
+    """A provider's API: the package of its client, the environment variables of its key and address, the model if the user names none."""
 
     package: str
     keys: tuple[str, ...]
+    address: str
     model: str = ""
 
     @property
@@ -51,10 +70,10 @@ class Provider(NamedTuple):
 
 
 PROVIDERS = {
-    "anthropic": Provider("anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "claude-sonnet-5-5"),
-    "openai-responses": Provider("openai", ("OPENAI_API_KEY",), "gpt-5.2"),
-    "google": Provider("google-genai", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "gemini-3-pro-preview"),
-    "openai": Provider("openai", ("OPENAI_API_KEY",)),
+    "anthropic": Provider("anthropic", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "ANTHROPIC_BASE_URL", "claude-sonnet-5-5"),
+    "openai-responses": Provider("openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL", "gpt-5.2"),
+    "google": Provider("google-genai", ("GEMINI_API_KEY", "GOOGLE_API_KEY"), "GOOGLE_GEMINI_BASE_URL", "gemini-3-pro-preview"),
+    "openai": Provider("openai", ("OPENAI_API_KEY",), "OPENAI_BASE_URL"),
 }
 """By name, as `--provider` and `ContextWindowManager.request` take it. `openai` is Chat Completions."""
 MAKERS = {"claude": "anthropic", "openai": "openai-responses", "google": "google"}
@@ -102,8 +121,14 @@ def provider_of(model: str, server: Server) -> str:
     return name
 
 
-def connect(model: str, server: Server, stack: AsyncExitStack) -> Model:
+def connect(model: str, server: Server, stack: AsyncExitStack, tell: Callable[[str], object] = str) -> Model:
     """Return a model. Its connections are closed with the stack.
+
+    Args:
+        model: The model's name.
+        server: Where it is.
+        stack: Closes its connections.
+        tell: Called with what the provider's client does after a refused attempt, until it gives up.
 
     Raises:
         ChatError: Nobody is known to serve it, there is no key, or its provider's client is missing or cannot be made.
@@ -111,14 +136,14 @@ def connect(model: str, server: Server, stack: AsyncExitStack) -> Model:
     name, base_url = provider_of(model, server), server.base_url
     if base_url and not base_url.startswith(("http://", "https://")):
         raise ChatError(f"--base-url {short(base_url)} is no address of a server: begin it with http:// or https://")
-    package, keys, _ = PROVIDERS[name]
+    package, keys, *_ = PROVIDERS[name]
     options: dict[str, Any] = {"base_url": base_url} if base_url else {}
     if not PROVIDERS[name].has_key and not base_url:
         raise ChatError(f"{keys[0]} is not set: export your key, or choose a model of another provider")
     if server.is_keyless:  # a server of one's own may want no key, but the clients do
         options["api_key"] = "none"
     try:
-        return _model(name, model, options, stack)
+        return _model(name, model, options, stack, tell)
     except ModuleNotFoundError as error:
         raise ChatError(f"{printable(model)} needs another package: {package_line(package)}") from error
     except Exception as error:  # the client checks the addresses and proxies in the environment
@@ -126,11 +151,20 @@ def connect(model: str, server: Server, stack: AsyncExitStack) -> Model:
         raise ChatError(f"the client of {name} cannot be made: {reason}; check the address and the proxy settings") from error
 
 
-def _model(provider_name: str, model: str, options: dict[str, Any], stack: AsyncExitStack) -> Model:
-    if provider_name == "anthropic":
-        from anthropic import AsyncAnthropic
+def _model(provider_name: str, model: str, options: dict[str, Any], stack: AsyncExitStack, tell: Callable[[str], object]) -> Model:
+    async def asked(request: Any) -> None:
+        if (count := request.headers.get("x-stainless-retry-count", "0")) != "0":
+            tell(f"asking again ({count})")
 
-        claude = AsyncAnthropic(**options)
+    async def answered(response: Any) -> None:
+        if response.is_error:
+            tell(f"HTTP {response.status_code} {response.reason_phrase}".rstrip())
+
+    hooks: Any = {"request": [asked], "response": [answered]}
+    if provider_name == "anthropic":
+        from anthropic import AsyncAnthropic, DefaultAsyncHttpxClient
+
+        claude = AsyncAnthropic(http_client=DefaultAsyncHttpxClient(event_hooks=hooks), **options)
         if "api_key" in options:
             claude.auth_token = None  # older clients take it from the environment all the same
         stack.push_async_callback(claude.close)
@@ -142,7 +176,8 @@ def _model(provider_name: str, model: str, options: dict[str, Any], stack: Async
         stack.push_async_callback(gemini.aclose)
         return GoogleModel(gemini, model)
     from openai import AsyncOpenAI
+    from openai import DefaultAsyncHttpxClient as OpenAIHttpxClient
 
-    gpt = AsyncOpenAI(**options)
+    gpt = AsyncOpenAI(http_client=OpenAIHttpxClient(event_hooks=hooks), **options)
     stack.push_async_callback(gpt.close)
     return OpenAIModel(gpt, model, api="chat" if provider_name == "openai" else "responses")

@@ -70,6 +70,11 @@ class Screen:
         theme = Theme(_in_our_colours(DEFAULT_STYLES) | {name: Style.parse(colour) for name, colour in RICH.items()})
         self.console = Console(highlight=False, markup=False, emoji=False, theme=theme)
         self.glyphs = glyphs_for(self.console.encoding)
+        self._answer = LiveAnswer(self, "")
+
+    def tell(self, news: str) -> None:
+        """Show news of what is under way, until the answer begins."""
+        self._answer.news = f"{news} {self.glyphs.dot} "
 
     def draw(self, draw: Draw) -> None:
         """Print a drawing."""
@@ -112,7 +117,7 @@ class Screen:
     @contextmanager
     def working(self, what: str) -> Iterator[LiveAnswer]:
         """Show that something is under way for as long as the block lasts, and the answer as it arrives."""
-        answer = LiveAnswer(self, what)
+        answer = self._answer = LiveAnswer(self, what)
         live = Live(answer, console=self.console, transient=True, refresh_per_second=10)
         if self.console.is_terminal and not self.console.is_dumb_terminal:
             live.start(refresh=True)  # drawn by its thread alone, the first line could stay when an answer comes at the same time
@@ -128,6 +133,7 @@ class LiveAnswer:
 
     def __init__(self, screen: Screen, what: str) -> None:
         self.what = what
+        self.news = ""
         self.has_text = False
         self._screen = screen
         self._since = time.monotonic()
@@ -138,10 +144,11 @@ class LiveAnswer:
         """Add a piece of the answer."""
         self._text += piece
         self.has_text = True
+        self.news = ""
 
     def end_text(self) -> None:
         """Print the text: it is complete, or the rest will not come."""
-        text, self._text = self._text.strip(), ""
+        text, self._text, self.news = self._text.strip(), "", ""
         if text:
             self._screen.markdown(text)
 
@@ -152,5 +159,5 @@ class LiveAnswer:
             for line in ([], *lines[-max(1, console.height - 4) :]):
                 yield from (*line, Segment.line())
         dot, seconds = self._screen.glyphs.dot, int(time.monotonic() - self._since)
-        self._spinner.update(text=Text(self._screen.glyphs.safe(f"{self.what} {dot} {seconds} s {dot} Ctrl-C stops"), QUIET))
+        self._spinner.update(text=Text(self._screen.glyphs.safe(f"{self.what} {dot} {self.news}{seconds} s {dot} Ctrl-C stops"), QUIET))
         yield self._spinner

@@ -44,7 +44,7 @@ class ModelTurns:
         if chat.llm is None or not (text or awaits_model(chat.session)):
             return
         chat.paid = replace(chat.bill)
-        chat.session.metadata |= {"model": chat.model, "chat": chat.kept}
+        chat.session.metadata |= {"model": chat.model, "chat": chat.kept(str(chat.model))}
         model = BilledModel(chat, chat.llm)
         try:
             with chat.screen.working(f"waiting for {chat.model}") as answer:

@@ -128,6 +128,12 @@ def test_a_warning_says_what_was_mended_where_and_what_to_do() -> None:
     assert view[2]["tool_call_id"] == "a"
 
 
+def test_blank_messages_that_are_all_there_is_are_sent_and_said_so() -> None:
+    messages = [{"role": "user", "content": " "}]
+    with pytest.warns(ContextWindowWarning, match=r"1 blank message \(messages\[0\]\) sent, as there is no other; do not"):
+        assert manage(messages, model="gpt-5") == messages
+
+
 def test_what_frameworks_write_themselves_is_not_mended() -> None:
     """Their users could do nothing about a warning: smolagents' empty answers, LlamaIndex' empty texts beside calls."""
     for messages in (

@@ -13,10 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.repl.connection import PROVIDERS, Server, continued
+from context_window.repl.screen import Screen
 from session.extras import package_line
-from tests.support.chatting import environment
+from tests.support.chatting import APIS, environment
 from tests.support.shell import Shell
 from tests.support.stubs import AnthropicStub, OpenAIChatStub, OpenAIResponsesStub, Say
+from tests.support.stubs.server import Refusal
 
 SERVERS = st.builds(Server, st.none() | st.sampled_from(list(PROVIDERS)), st.none() | st.sampled_from(["http://a", "http://b"]))
 
@@ -48,6 +50,47 @@ def test_a_session_goes_on_with_its_server_and_its_budget_unless_another_one_is_
         assert "I am public." in chat("--continue", "--provider", "openai-responses", "--model", "gpt-5.2")
         chat("--continue")
         assert (len(local.requests), len(public.requests)) == (4, 2)
+
+
+def test_an_address_in_the_environment_is_kept_and_said_before_anything_is_sent(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
+    with OpenAIResponsesStub() as first, OpenAIResponsesStub() as second:
+        for stub, options in ((first, ("--model", "gpt-5.2")), (second, ("--continue",))):
+            monkeypatch.setenv("OPENAI_BASE_URL", f"{stub.url}/v1")
+            monkeypatch.setattr(sys, "stdin", StringIO("Hello\n"))
+            code, out, _ = shell("chat", *options)
+            assert code == 0
+            assert f"gpt-5.2 at {first.url}/v1 (the key in OPENAI_API_KEY). /help" in " ".join(out.split())
+        assert (len(first.requests), len(second.requests)) == (2, 0)
+
+
+@pytest.mark.parametrize("name", ["anthropic", "openai-responses", "openai"])
+def test_what_a_client_does_after_a_refused_attempt_is_told(shell: Shell, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    told: list[str] = []
+    attempts = iter((Refusal("slow down", status=429, kind="rate_limit_error"), None))
+
+    def script(_: Mapping[str, Any]) -> list[Say]:
+        if (refusal := next(attempts)) is not None:
+            raise refusal
+        return [Say("Here.")]
+
+    monkeypatch.setattr(Screen, "tell", lambda _, news: told.append(news))
+    monkeypatch.setattr(sys, "stdin", StringIO("Hello\n"))
+    with APIS[name].stub(script) as stub:
+        assert "Here." in shell("chat", *APIS[name].arguments(stub))[1]
+    assert told == ["HTTP 429 Too Many Requests", "asking again (1)"]
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("http://127.0.0.1:1", "the key in OPENAI_API_KEY"),
+        ("https://models.example", "the key in OPENAI_API_KEY"),
+        ("http://models.example/v1", "the key in OPENAI_API_KEY, unencrypted"),
+    ],
+)
+def test_what_others_can_read_on_the_way_is_said(monkeypatch: pytest.MonkeyPatch, address: str, said: str) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    assert Server(None, address).said("gpt-5.2") == f" at {address} ({said})"
 
 
 class Locked(AnthropicStub):
