@@ -15,6 +15,8 @@ NEEDED = (
     "context_window/reports/spend.html",
     "context_window/py.typed",  # else users' type checkers ignore our annotations
     "session/py.typed",
+    "context_window/__init__.pyi",  # the names that type checkers see
+    "session/__init__.pyi",
 )
 TOP_LEVEL = {"context_window", "session"}
 

@@ -8,7 +8,6 @@ print(manager.format_token_usage())
 """
 
 import logging as _logging
-from typing import TYPE_CHECKING
 
 import session as _session
 
@@ -21,196 +20,48 @@ if not hasattr(_session, "SESSION_OF_CONTEXT_WINDOW"):  # checked first: the imp
 from session import __all__ as _session_names
 from session.lazy import lazy_names as _lazy_names
 
-if TYPE_CHECKING:
-    from session import *  # noqa: F403 - all public names of `session` are exported here too
-
-    from .counting import CharacterCounter, CtokCounter, GigatokenCounter, TiktokenCounter, TokenCounter
-    from .decision.plan import Action, Decision, Plan, Reason
-    from .decision.strategy_api import Choice, Extraction, MeasuredUnit, Strategy, StrategyBudget, keep_lines
-    from .decision.tool_rules import ToolRule
-    from .errors import (
-        ArgumentError,
-        BudgetError,
-        ClientError,
-        CompactionError,
-        ContextOverflowError,
-        ContextWindowError,
-        ContextWindowWarning,
-        CountingError,
-        ModelArgumentError,
-        RecallError,
-        StrategyError,
-        ToolsError,
-        UnknownModelError,
-    )
-    from .events.definitions import (
-        CalibrationReset,
-        Compacted,
-        CompactionFailed,
-        CounterFellBack,
-        OverBudget,
-        PartRefused,
-        PartUnusable,
-        ProviderOverBudget,
-        ThresholdCrossed,
-        Trimmed,
-        WindowEvent,
-    )
-    from .loop import (
-        Answer,
-        AnthropicModel,
-        GoogleModel,
-        Interceptor,
-        Model,
-        OpenAIModel,
-        SchemaTool,
-        Toolbox,
-        TurnInterceptor,
-        TurnResult,
-        run_turn,
-    )
-    from .managed_messages import manage
-    from .manager import ContextWindowManager
-    from .model_errors import (
-        ModelAccessError,
-        ModelError,
-        ModelNetworkError,
-        ModelOverloadedError,
-        ModelRateLimitError,
-        PartRefusedError,
-        PromptTooLongError,
-    )
-    from .recall import RecallTool
-    from .settings.budget import ModelConfig
-    from .settings.context_window import ContextWindow
-    from .settings.shares import Shares, TokenBudget
-    from .strategies import Chain, DropOldest, Extract, NeverTrim, PriorityTrim, SlidingWindow, Summarize
-    from .usage.report import SessionStats, UsageReport
-    from .usage.tool_calls import ToolCalls
-else:
-    __getattr__, __dir__ = _lazy_names(
-        __name__,
-        {
-            "session": " ".join(_session_names),
-            ".counting": "CharacterCounter CtokCounter GigatokenCounter TiktokenCounter TokenCounter",
-            ".errors": (
-                "ArgumentError BudgetError ClientError CompactionError ContextOverflowError ContextWindowError ContextWindowWarning "
-                "CountingError ModelArgumentError RecallError StrategyError ToolsError UnknownModelError"
-            ),
-            ".events.definitions": (
-                "CalibrationReset Compacted CompactionFailed CounterFellBack OverBudget PartRefused PartUnusable "
-                "ProviderOverBudget ThresholdCrossed Trimmed WindowEvent"
-            ),
-            ".loop": (
-                "Answer AnthropicModel GoogleModel Interceptor Model OpenAIModel SchemaTool Toolbox TurnInterceptor TurnResult run_turn"
-            ),
-            ".managed_messages": "manage",
-            ".manager": "ContextWindowManager",
-            ".model_errors": (
-                "ModelAccessError ModelError ModelNetworkError ModelOverloadedError ModelRateLimitError PartRefusedError PromptTooLongError"
-            ),
-            ".recall": "RecallTool",
-            ".settings.budget": "ModelConfig",
-            ".settings.context_window": "ContextWindow",
-            ".settings.shares": "Shares TokenBudget",
-            ".strategies": "Chain DropOldest Extract NeverTrim PriorityTrim SlidingWindow Summarize",
-            ".decision.plan": "Action Decision Plan Reason",
-            ".decision.strategy_api": "Choice Extraction MeasuredUnit Strategy StrategyBudget keep_lines",
-            ".decision.tool_rules": "ToolRule",
-            ".usage.report": "SessionStats UsageReport",
-            ".usage.tool_calls": "ToolCalls",
-        },
-        renamed={
-            "ChatContext": "it is Session here",
-            "ReadOnlyChatContext": "it is session.read_only() here",
-            "ChatMessage": "it is Message here",
-            "ChatRole": 'roles are texts here: "system", "developer", "user", "assistant"',
-            "ImageContent": "it is Image here",
-            "trim_messages": "it is ContextWindowManager(…).process_session(session) here",
-        },
-    )
-
+_NAMES = {
+    ".counting": "CharacterCounter CtokCounter GigatokenCounter TiktokenCounter TokenCounter",
+    ".errors": (
+        "ArgumentError BudgetError ClientError CompactionError ContextOverflowError ContextWindowError ContextWindowWarning "
+        "CountingError ModelArgumentError RecallError StrategyError ToolsError UnknownModelError"
+    ),
+    ".events.definitions": (
+        "CalibrationReset Compacted CompactionFailed CounterFellBack OverBudget PartRefused PartUnusable "
+        "ProviderOverBudget ThresholdCrossed Trimmed WindowEvent"
+    ),
+    ".loop": ("Answer AnthropicModel GoogleModel Interceptor Model OpenAIModel SchemaTool Toolbox TurnInterceptor TurnResult run_turn"),
+    ".managed_messages": "manage",
+    ".manager": "ContextWindowManager",
+    ".model_errors": (
+        "ModelAccessError ModelError ModelNetworkError ModelOverloadedError ModelRateLimitError PartRefusedError PromptTooLongError"
+    ),
+    ".recall": "RecallTool",
+    ".settings.budget": "ModelConfig",
+    ".settings.context_window": "ContextWindow",
+    ".settings.shares": "Shares TokenBudget",
+    ".strategies": "Chain DropOldest Extract NeverTrim PriorityTrim SlidingWindow Summarize",
+    ".decision.plan": "Action Decision Plan Reason",
+    ".decision.strategy_api": "Choice Extraction MeasuredUnit Strategy StrategyBudget keep_lines",
+    ".decision.tool_rules": "ToolRule",
+    ".usage.report": "SessionStats UsageReport",
+    ".usage.tool_calls": "ToolCalls",
+}
+__getattr__, __dir__ = _lazy_names(
+    __name__,
+    {"session": " ".join(_session_names), **_NAMES},
+    renamed={
+        "ChatContext": "it is Session here",
+        "ReadOnlyChatContext": "it is session.read_only() here",
+        "ChatMessage": "it is Message here",
+        "ChatRole": 'roles are texts here: "system", "developer", "user", "assistant"',
+        "ImageContent": "it is Image here",
+        "trim_messages": "it is ContextWindowManager(…).process_session(session) here",
+    },
+)
 
 __version__ = "0.1.0"
 
 _logging.getLogger(__name__).addHandler(_logging.NullHandler())  # logging stays silent until the user configures it
 
-__all__ = [
-    "Action",
-    "Answer",
-    "AnthropicModel",
-    "ArgumentError",
-    "BudgetError",
-    "CalibrationReset",
-    "Chain",
-    "CharacterCounter",
-    "Choice",
-    "ClientError",
-    "Compacted",
-    "CompactionError",
-    "CompactionFailed",
-    "ContextOverflowError",
-    "ContextWindow",
-    "ContextWindowError",
-    "ContextWindowManager",
-    "ContextWindowWarning",
-    "CounterFellBack",
-    "CountingError",
-    "CtokCounter",
-    "Decision",
-    "DropOldest",
-    "Extract",
-    "Extraction",
-    "GigatokenCounter",
-    "GoogleModel",
-    "Interceptor",
-    "MeasuredUnit",
-    "Model",
-    "ModelAccessError",
-    "ModelArgumentError",
-    "ModelConfig",
-    "ModelError",
-    "ModelNetworkError",
-    "ModelOverloadedError",
-    "ModelRateLimitError",
-    "NeverTrim",
-    "OpenAIModel",
-    "OverBudget",
-    "PartRefused",
-    "PartRefusedError",
-    "PartUnusable",
-    "Plan",
-    "PriorityTrim",
-    "PromptTooLongError",
-    "ProviderOverBudget",
-    "Reason",
-    "RecallError",
-    "RecallTool",
-    "SchemaTool",
-    "SessionStats",
-    "Shares",
-    "SlidingWindow",
-    "Strategy",
-    "StrategyBudget",
-    "StrategyError",
-    "Summarize",
-    "ThresholdCrossed",
-    "TiktokenCounter",
-    "TokenBudget",
-    "TokenCounter",
-    "ToolCalls",
-    "ToolRule",
-    "Toolbox",
-    "ToolsError",
-    "Trimmed",
-    "TurnInterceptor",
-    "TurnResult",
-    "UnknownModelError",
-    "UsageReport",
-    "WindowEvent",
-    "__version__",
-    "keep_lines",
-    "manage",
-    "run_turn",
-    *_session_names,
-]
+__all__ = [*sorted(["__version__", *" ".join(_NAMES.values()).split()]), *_session_names]

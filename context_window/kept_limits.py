@@ -22,10 +22,9 @@ CLOCK = 3_600
 
 
 def keep_limits(tool: str, stated: object, time: float) -> None:
-    """Keep the `rate_limits` that a tool stated at `time` in Unix seconds, unless the file has newer ones, or the same from the last
-    minute.
+    """Keep the `rate_limits` that a tool stated at `time` in Unix seconds. A fault costs only that.
 
-    A fault costs only that.
+    Those in the file stay if they are newer, or the same and from the last minute.
     """
     try:
         file = user_folder() / LIMITS_FILE

@@ -40,11 +40,9 @@ class SentView:
 
 @dataclass(frozen=True, slots=True)
 class LoweredBudget:
-    """The smaller budget of one session after the provider refused a prompt as too long.
+    """The smaller budget of one session, by the local count, after the provider refused a prompt as too long.
 
-    Attributes:
-        tokens: Tokens that a view may cost, by the local count.
-        budget: The budget that proved too large. After a switch to another model the lowered one no longer applies.
+    `budget` proved too large. After a switch to another model the lowered one no longer applies.
     """
 
     tokens: int
@@ -174,9 +172,7 @@ class Sessions:
     def walk(
         self, session: Session, settings: Settings, on_request: Callable[[View, int], object], *, trims: bool = False
     ) -> SessionReplay:
-        """Read the whole session once. `on_request` is called at each request, as in `SessionReplay.update`; `trims` applies the limits of
-        views.
-        """
+        """Read the whole session once. `on_request` is called as in `SessionReplay.update`; `trims` applies the limits of views."""
         limits = settings.limits if trims else settings.limits.boundless()
         replay = SessionReplay(session, limits, settings.measurer, reports=self._reports(session, settings), shown_as=as_shown)
         replay.update(session, on_request=on_request)

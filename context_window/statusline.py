@@ -43,7 +43,7 @@ GATEWAY_SECONDS = 0.2
 """Patience with a gateway on this machine: with each of its steps; with all of them, twice as much."""
 KEPT_SECONDS = 600
 """Seconds for which the limits count that a gateway was told of."""
-YELLOW, RED, PLAIN = "\033[33m", "\033[31m", "\033[0m"
+YELLOW, RED, PLAIN = "\033[38;5;166m", "\033[38;5;197m", "\033[0m"
 
 
 def status_line(status: object, limits: PlanLimits | None = None, *, colours: bool = False) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from inspect import isclass, iscoroutinefunction, signature
 from itertools import islice
+from operator import attrgetter
 from typing import Any
 
 from session.identity import is_digest
@@ -29,7 +30,7 @@ from .decision.strategy_api import (
 )
 from .decision.working_state import file_in_work
 from .errors import BudgetError
-from .validation import as_whole, check_ratio
+from .validation import check_amount, check_ratio
 
 SHORT_MESSAGE = 300
 """Tokens of a user message that `Extract` keeps whole."""
@@ -170,15 +171,10 @@ class Extract(Composable):
         for name in ("tail", "fresh", "room"):
             check_ratio(f"Extract.{name}", getattr(self, name), zero=True)
 
-    @property
-    def shortens_unread(self) -> bool:
-        """True: what it leaves is worth more than the middle of a large output."""
-        return True
-
-    @property
-    def restates_work(self) -> bool:
-        """True: lines are chosen by what they name, and the plan, the last failure and the files under edit are more than names."""
-        return True
+    shortens_unread = True
+    """What it leaves is worth more than the middle of a large output."""
+    restates_work = True
+    """Lines are chosen by what they name, and the plan, the last failure and the files under edit are more than names."""
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Extraction]:
         """Choose lines of the units that are still whole, or of all."""
@@ -207,7 +203,7 @@ class Extract(Composable):
 
     def _older_units(self, units: Sequence[MeasuredUnit], window: int) -> list[MeasuredUnit]:
         """Return the units whose lines are chosen from, oldest first."""
-        firsts = {next((unit.head for unit in units if is_one(unit)), None) for is_one in (_is_of_user, _begins_turn)}
+        firsts = {next((unit.head for unit in units if is_one(unit)), None) for is_one in (_is_of_user, attrgetter("begins_turn"))}
         older = []
         tail, messages = self.tail * window, WHOLE_PART * window
         is_tail = True
@@ -279,10 +275,8 @@ class NeverTrim(Composable):
     out all the same: the log itself says so.
     """
 
-    @property
-    def final(self) -> bool:
-        """True: nothing else may be taken."""
-        return True
+    final = True
+    """Nothing else may be taken."""
 
     def __call__(self, _units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> tuple[Choice, ...]:
         """Return no choices."""
@@ -329,10 +323,6 @@ def _is_notice(unit: MeasuredUnit) -> bool:
 def _is_of_user(unit: MeasuredUnit) -> bool:
     """True for a message in the user's role, context included: instructions that a tool sends before the first question."""
     return isinstance(unit.contents[0], Message) and unit.contents[0].role == "user" and not is_digest(unit.contents[0])
-
-
-def _begins_turn(unit: MeasuredUnit) -> bool:
-    return unit.begins_turn
 
 
 def _own(strategy: Any) -> Strategy:
@@ -418,8 +408,5 @@ def _name_of(strategy: Strategy) -> str:
 
 def _set_amount(strategy: object, field: str, *, least: int) -> None:
     """Convert the field to a plain int. Raises BudgetError if it is not a whole number, or is below `least`."""
-    value = getattr(strategy, field)
-    amount = as_whole(value)
-    if amount is None or amount < least:
-        raise BudgetError(f"{type(strategy).__name__}.{field}", value, f"pass a whole number of {least} or more")
+    amount = check_amount(f"{type(strategy).__name__}.{field}", getattr(strategy, field), least=least)
     object.__setattr__(strategy, field, amount)

@@ -1,7 +1,7 @@
 """Names of a package that are imported when they are first used.
 
-A package's `__init__.py` has its names three times: as imports for type checkers, which never run; in `lazy_names`, by module; and in
-`__all__`. `tests/project/test_public_names.py` compares the three.
+A package has its names twice: by module in `lazy_names`, and as imports for type checkers, which never run: in `__init__.pyi`, or under
+`TYPE_CHECKING` where there are few. `tests/project/test_public_names.py` compares the two.
 """
 
 from collections.abc import Callable, Mapping

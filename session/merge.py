@@ -98,10 +98,8 @@ def merge_logs(mine: ReadableLog, theirs: ReadableLog) -> Excerpt | None:
 def _common_prefix(order: list[tuple[IndexedLog, int]], other: IndexedLog, shared: dict[int, int]) -> int:
     """Return how many leading items the merged log has in common with the other log.
 
-    Args:
-        order: The merged log, each item as a position in one of the two logs.
-        other: The other log.
-        shared: Our position of each item that both logs have, by its position in the other log.
+    `order` has each item of the merged log as a position in one of the two logs, `shared` our position of each item that both have, by its
+    position in the other one.
     """
     other_positions = {our_position: index for index, our_position in shared.items()}
     length = 0

@@ -22,15 +22,8 @@ NO_LINK: int = getattr(os, "O_NOFOLLOW", 0)
 def open_regular(path: str | os.PathLike[str], flags: int = PLAIN, folder: int | None = None, *, buffering: int = -1) -> IO[bytes]:
     """Open a regular file for reading. Opening anything else can have side effects, so its type is checked before and after.
 
-    Args:
-        path: The file.
-        flags: Flags for `os.open`.
-        folder: Descriptor of the folder that a relative path starts from; None for the current folder.
-        buffering: As for `open`.
-
-    Raises:
-        OSError: It is not a regular file, or cannot be opened.
-        ValueError: The path is malformed.
+    `folder` is the descriptor of the folder that a relative path starts from. Raises OSError if it is not a regular file, or cannot be
+    opened; ValueError if the path is malformed.
     """
     _check_regular(os.stat(path, dir_fd=folder, follow_symlinks=not (NO_LINK and flags & NO_LINK)))
     descriptor = os.open(path, flags, dir_fd=folder)

@@ -28,13 +28,9 @@ Piece: TypeAlias = tuple[Item, Hashable]
 
 @dataclass(frozen=True, slots=True)
 class IndexedLog:
-    """A log with the relations between its items.
+    """A log with the units and responses of its items. `calls` has the position of the call that an output answers, by the output's.
 
-    Attributes:
-        items: Its items.
-        groups: Their units and responses.
-        calls: Position of the call that an output answers, by the output's position.
-        breaks: As `Session.response_breaks`.
+    `breaks` is `Session.response_breaks`.
     """
 
     items: Sequence[Item]
@@ -76,9 +72,7 @@ def index_log(session: ReadableLog) -> IndexedLog:
 def assemble(pieces: Iterable[Piece], marks: frozenset[str]) -> Excerpt:
     """Return a log of the pieces. If two responses now touch that would become one, the second is marked.
 
-    Args:
-        pieces: The items, each with the name of its response.
-        marks: Ids marked in the old log; those of dropped items are ignored.
+    `marks` are ids marked in the old log; those of dropped items are ignored.
     """
     items: list[Item] = []
     breaks = set()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from .errors import FormatError, short
 from .redaction import is_name
+from .stack import with_room
 
 JsonValue: TypeAlias = "None | bool | int | float | str | list[JsonValue] | dict[str, JsonValue]"
 
@@ -64,13 +66,7 @@ class _Refused(Exception):  # noqa: N818 - never seen outside
 
 
 class _Level:
-    """A list or a mapping that is being copied.
-
-    Attributes:
-        members: Members that are not copied yet.
-        copy: The copy so far.
-        key: Key of the member that is being copied.
-    """
+    """A list or a mapping that is being copied, with its members that are not copied yet, and the key of the one that is."""
 
     __slots__ = ("copy", "key", "members")
 
@@ -238,3 +234,9 @@ def check_choice(
 
 def _place(value: object, name: str) -> str:
     return f"{type(value).__name__}.{name}"
+
+
+def json_text(value: object, where: str) -> str:
+    """Return the value as JSON. Raises FormatError if JSON cannot hold it, or it is nested too deeply."""
+    data = clean_json(value, where)
+    return with_room(lambda: json.dumps(data, ensure_ascii=False))

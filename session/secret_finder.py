@@ -93,13 +93,9 @@ _DISTINCT = 6
 
 @dataclass(frozen=True, slots=True)
 class Secret:
-    """A key or a password in a text.
+    """A key or a password between two characters of a text.
 
-    Attributes:
-        start: Where it begins in the text, in characters.
-        end: Where it ends.
-        kind: What it is, for a reader: `a GitHub key`, `a password`.
-        value: It, without escapes and out of Base64.
+    `kind` is what it is, for a reader: `a GitHub key`, `a password`. `value` is without escapes and out of Base64.
     """
 
     start: int

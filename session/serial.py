@@ -37,12 +37,9 @@ _PART_NAMES: dict[type, str] = {kind: name for name, kind in _PARTS.items()}
 
 
 class _Fields(NamedTuple):
-    """The fields of a saved object of a class.
+    """The fields of a saved object of a class. `defaults` has each with the value at which it is left out; MISSING if it is always saved.
 
-    Attributes:
-        defaults: Each field with the value at which it is left out; MISSING if it is always saved.
-        names: Their names.
-        required: Names of fields that a saved object must have.
+    `required` are those that a saved object must have.
     """
 
     defaults: tuple[tuple[str, object], ...]
@@ -128,14 +125,9 @@ _WRITERS: dict[str, Callable[[Any], object]] = {
 def session_from_dict(kind: type[LogT], data: object, read_files_below: str | os.PathLike[str] | None = None) -> LogT:
     """Return the session that these JSON values describe. Opens no file, except below a folder that the caller passes.
 
-    Args:
-        kind: `Session`.
-        data: The values.
-        read_files_below: A folder. Images saved with only a path are read from their file if it is in this folder (relative paths are
-            resolved against it): see `session.files.Folder`. Unreadable ones keep only their path.
-
-    Raises:
-        FormatError: The values are not a session, damaged, or of an unknown version; or the folder does not exist.
+    Images saved with only a path are read from their file if it is in that folder (relative paths are resolved against it): see
+    `session.files.Folder`. Unreadable ones keep only their path. Raises FormatError if the values are not a session, damaged, or of an
+    unknown version, or the folder does not exist.
     """
     with nullcontext() if read_files_below is None else Folder(read_files_below) as folder:
         return session_from_values(kind, data, folder)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast, overload
@@ -29,9 +28,8 @@ from .parts import Content, ProviderContent
 from .removed import KEY as REMOVED
 from .removed import Removed
 from .rewrite import index_log
-from .sanitize import clean, clean_json
+from .sanitize import clean, clean_json, json_text
 from .snapshot import Snapshot
-from .stack import with_room
 from .usage import Usage
 
 if TYPE_CHECKING:
@@ -400,7 +398,7 @@ class SessionLog:
         """
         self._check_editable("add_function_call")
         if isinstance(arguments, Mapping):
-            arguments = _json_text(arguments, "FunctionCall.arguments")
+            arguments = json_text(arguments, "FunctionCall.arguments")
         call = FunctionCall(
             name, arguments, call_id or f"call_{new_id()}", agent_id=agent_id, metadata={} if metadata is None else metadata
         )
@@ -424,7 +422,7 @@ class SessionLog:
         """
         self._check_editable("add_function_output")
         if isinstance(output, Mapping) or (isinstance(output, list) and any(isinstance(member, Mapping) for member in output)):
-            output = _json_text(output, "FunctionCallOutput.output")
+            output = json_text(output, "FunctionCallOutput.output")
         item = FunctionCallOutput(name, cast("Content", output), call_id, is_error=is_error, agent_id=agent_id)
         return self._calls().same_output(item) or self.append(item)
 
@@ -526,11 +524,6 @@ def settled_after_removal(items: Sequence[Item]) -> int:
     Such usage counts a prompt with the removed items. So the remaining items are settled, and only later reports describe this log.
     """
     return len(items) if any(item.usage is not None for item in items) else 0
-
-
-def _json_text(value: object, where: str) -> str:
-    data = clean_json(value, where)
-    return with_room(lambda: json.dumps(data, ensure_ascii=False))
 
 
 def _own_content(content: ProviderContent, where: str) -> Content:

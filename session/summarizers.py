@@ -122,10 +122,8 @@ class AnthropicSummarizer:
 class ModelSummarizer:
     """A `Summarizer` that asks a loop's model: any object with the method `answer` of `context_window.Model`.
 
-    Attributes:
-        asked_model: The model.
-        window: Tokens that a prompt may have: the model's `window`; None if it has none.
-        timeout: Seconds that an answer may take: the model's `timeout`, or 120.
+    `window` are the tokens that a prompt may have, None if the model states none; `timeout` the seconds that an answer may take: the
+    model's, or 120.
     """
 
     def __init__(self, model: Any) -> None:
@@ -146,8 +144,7 @@ class ModelSummarizer:
         return _checked(answer)
 
     async def sum_up(self, conversation: Any, tools: Any) -> SummaryText | None:
-        """Return the model's summary of a session that it knows: one whose last message asks for it. None if it called a tool or wrote
-        nothing.
+        """Return the model's summary of a session that it knows, whose last message asks for it; None if there is no text.
 
         The request begins as the last one did, tools included, so the provider reads it from its cache. Raises SummaryError if the answer
         is cut off or was refused.

@@ -173,11 +173,6 @@ class Grouping:
         return is_answer(item) and (breaks or not self.in_response or item.agent_id != self._agent)
 
     @property
-    def open_response(self) -> int:
-        """The position at which the response that the log ends in began, or -1."""
-        return self.response_starts[-1] if self.in_response else NONE
-
-    @property
     def last_user(self) -> int:
         """The position of the last user message, or -1. One of category CONTEXT counts only if there is no other."""
         return self._last_user if self._last_user != NONE else self._last_context_user

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from session.units import HELD, NONE
 
 from .conformal import THOUSAND, Increment, Increments
+from .hosts import Hosts
 from .plausibility import PlausibilityCheck, RequestCounts, is_small
 from .rule import CalibrationRule
 
@@ -71,6 +72,7 @@ class ReportedTotals:
         self._reported_response = NONE  # the response whose report came last
         self._least_local: int | None = None  # local count of the smallest request that totals started from
         self._least_offset = 0
+        self._hosts = Hosts()
 
     # The local count corrected
 
@@ -107,7 +109,7 @@ class ReportedTotals:
         not_credited = removed - self._credit(anchor, removed)
         unknown = min(removed, self._least_local or 0) * (THOUSAND - self.increments.rule.removal_worth) // THOUSAND
         offset = anchor.offset + min(not_credited, max(0, self._least_offset - anchor.offset) + unknown) if removed else anchor.offset
-        return offset + self.increments.bound(anchor.tokens, newer + unlogged) - newer
+        return offset + self._hosts.gap(anchor.tokens) + self.increments.bound(anchor.tokens, newer + unlogged) - newer
 
     def _credit(self, anchor: Anchor, removed: int) -> int:
         """Return the least that the provider's count falls by if these local tokens of the anchor's request are removed (rule 5)."""
@@ -139,7 +141,7 @@ class ReportedTotals:
         if not self._ignores_reports:
             self._request = self._counts(view)
 
-    def on_report(self, view: View, tokens: int, output: int, sent_count: int | None = None) -> None:
+    def on_report(self, view: View, tokens: int, output: int, sent_count: int | None = None, host: str = "") -> None:
         """Use a report of the request that the log's last response answers: once for each response, before the next one begins.
 
         Args:
@@ -147,6 +149,7 @@ class ReportedTotals:
             tokens: Reported tokens of the request.
             output: Reported tokens of the response.
             sent_count: Local count of the request that was sent, if that is known: it may have been of another view.
+            host: Who ran the model, if a router chose among several.
         """
         start, earlier, request = view.log.groups.response_starts[-1], self.anchor, self._request
         if self._ignores_reports or start < self._decides_from or start == self._reported_response:
@@ -155,7 +158,8 @@ class ReportedTotals:
         is_accepted = self._plausibility.accepts(tokens, request, sent_count)
         is_exact = is_accepted and sent_count in (None, request.local)
         if is_exact and earlier is not None:
-            self._learn(earlier, request, tokens)
+            self._learn(earlier, request, tokens, host)
+        self._hosts.meet(host)
         cost = tokens if is_exact else self._plausibility.predict(request.local)
         if cost is None or (not is_accepted and earlier is None):
             self._set_anchor(view, None)
@@ -179,10 +183,11 @@ class ReportedTotals:
         self._reported_response = NONE
         self._plausibility.forget()
         self.increments = Increments(self.increments.rule)
+        self._hosts = Hosts()
 
     def adopt(self, view: View, view_totals: ReportedTotals) -> None:
         """Use what the totals of the view that was sent know from reports. This view has the same log, but was not sent."""
-        self.increments = view_totals.increments
+        self.increments, self._hosts = view_totals.increments, view_totals._hosts
         self._set_anchor(view, view_totals.log_anchor)
         self._least_local, self._least_offset = view_totals._least_local, view_totals._least_offset
 
@@ -195,9 +200,13 @@ class ReportedTotals:
         """True if a report applied now has the same effect as one applied when the response arrived: no edit came between."""
         return self._ignores_reports or view.changes == self._request.edits
 
-    def _learn(self, earlier: Anchor, request: RequestCounts, tokens: int) -> None:
+    def _learn(self, earlier: Anchor, request: RequestCounts, tokens: int, host: str) -> None:
         """Learn from what the request had more than the anchor's, if both were reported and nothing was edited in between (rule 3)."""
-        if earlier.is_exact and earlier.edits == request.edits and request.added > 0 and tokens > earlier.tokens:
+        if not earlier.is_exact or earlier.edits != request.edits or request.added <= 0:
+            return
+        if self._hosts.is_another(host):
+            self._hosts.learn(host, tokens, earlier.tokens + self.increments.likely(earlier.tokens, request.added))
+        elif tokens > earlier.tokens:
             self.increments.follow(Increment(earlier.tokens, request.added, tokens - earlier.tokens))
 
     def _counts(self, view: View) -> RequestCounts:

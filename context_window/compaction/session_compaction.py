@@ -27,10 +27,8 @@ GROWTH_PARTS = 16
 class SessionCompaction:
     """Compaction state of one session: its replay without trimming, its locks and its retry back-off.
 
-    Attributes:
-        lock: Held while the replay is used.
-        usage: Usage reported for all summaries that were written for the session.
-        writing_lock: Held by the call that works on a summary. Other calls do not wait for it.
+    `lock` is held while the replay is used, `writing_lock` by the call that works on a summary: other calls do not wait for it. `usage` is
+    that of all summaries that were written for the session.
     """
 
     __slots__ = ("_failed_at", "_failures", "_limits", "_measurer", "_not_due_at", "_replay", "lock", "usage", "writing_lock")

@@ -34,15 +34,8 @@ SHORTEST_SUMMARY = "Earlier in this conversation:"
 class SummaryPlan:
     """A summary that is due, with the figures it was decided on. Amounts are tokens.
 
-    Attributes:
-        units: The units to summarise.
-        rule: The rule that selected them.
-        settings: The settings at that time.
-        limits: The limits of the session's views.
-        total: Cost of the request without the summary and without a trim.
-        requests: Number of responses in the log.
-        replay: The log's replay that the units were selected from.
-        length: Number of items that it had read.
+    `settings` and `limits` are those of that time, `total` is the cost of the request without the summary and without a trim, `requests`
+    the number of responses in the log, and `length` that of the items that the replay had read.
     """
 
     units: tuple[SummaryUnit, ...]

@@ -46,12 +46,7 @@ FOCUS = "Above all, keep this in full detail: {focus}\n"
 
 @dataclass(frozen=True, slots=True)
 class Wording:
-    """The user's own words for the summariser's prompt.
-
-    Attributes:
-        prompt: What to write, instead of our text; None for ours.
-        focus: What to keep in detail; None or blank for nothing special.
-    """
+    """The user's own words for the summariser's prompt: what to write instead of our text, and what to keep in detail."""
 
     prompt: str | None = None
     focus: str | None = None
@@ -69,15 +64,10 @@ class Wording:
 
 @dataclass(frozen=True, slots=True)
 class SummaryTask:
-    """A summary to be written.
+    """A summary to be written. `pieces` are parts of the record, one for each prompt, `units` those that the summary will stand for.
 
-    Attributes:
-        pieces: Parts of the record, one for each prompt.
-        units: The units that the summary will stand for.
-        lines: Lines of the prompt about the summary's focus and length.
-        instructions: The rest of the prompt, before the record.
-        carried_tokens: Tokens that it may have while there are more pieces to send.
-        timeout: Seconds that one answer may take.
+    `lines` say its focus and length, `instructions` are the rest of the prompt before the record. While there are more pieces to send, it
+    may have `carried_tokens`; one answer may take `timeout` seconds.
     """
 
     pieces: tuple[Piece, ...]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Literal, NamedTuple, TypeAlias
 
-from session.items import FunctionCall, FunctionCallOutput, Item, Message, Reasoning
+from session.items import FunctionCall, Item, Reasoning, parts_of_item
 from session.parts import Document, Image, Part
 
 from .counter import TokenCounter
@@ -68,7 +68,7 @@ def interval_of(
     slack, below, above, counted, is_open = LEAST + spread["tools"] * tools, 0, deferred, tools, False
     for item, tokens in items:
         unknown = 0
-        for part in _parts_of(item):
+        for part in parts_of_item(item):
             if (reach := _range_of(part, counter)) is not None:
                 count, least, most = reach
                 count = min(count, tokens - unknown)
@@ -116,7 +116,7 @@ def _is_open(counter: TokenCounter) -> bool:
 
 def _kind_of(item: Item) -> Kind:
     """Return the kind of an item; of several, the one that is hardest to count."""
-    parts = [part for part in _parts_of(item) if isinstance(part, Image | Document)]
+    parts = [part for part in parts_of_item(item) if isinstance(part, Image | Document)]
     files = [part for part in parts if isinstance(part, Document) and text_of(part) is None]
     if any(kind_of(part.media_type) for part in files):
         return "recordings"
@@ -125,10 +125,6 @@ def _kind_of(item: Item) -> Kind:
     if isinstance(item, Reasoning) or (isinstance(item, FunctionCall) and "thought_signature" in item.metadata):
         return "thinking"
     return "images" if parts else "tools" if isinstance(item, FunctionCall) else "text"
-
-
-def _parts_of(item: Item) -> tuple[Part, ...]:
-    return item.content if isinstance(item, Message) else item.output if isinstance(item, FunctionCallOutput) else ()
 
 
 def _range_of(part: Part, counter: TokenCounter) -> tuple[int, int, int | None] | None:

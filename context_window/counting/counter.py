@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence, Sized
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from math import inf
 from numbers import Real
@@ -48,6 +49,7 @@ AnyCounter: TypeAlias = TokenCounter | Tokenizer | Callable[[Any], int]
 """What users pass to count with: a counter, a tokenizer, or a function that returns a number of tokens (`counting_function`)."""
 
 
+@dataclass(unsafe_hash=True, repr=False)
 class CharacterCounter:
     """Four characters per token, 300 tokens per image. Needs no vocabulary, and is too low for most real text.
 
@@ -67,11 +69,33 @@ class CharacterCounter:
         text = part.text if isinstance(part, Text | Document) else None
         return estimate_part(part) if text is None else self.count_text(text)
 
+
+class ValueCounter(ABC):
+    """A counter that equals those of its class with the same values, by which it is copied."""
+
+    name: str
+    image_rule: ImageRule
+
+    @abstractmethod
+    def count_text(self, text: str) -> int:
+        """Return the tokens of a text."""
+
+    @abstractmethod
+    def _values(self) -> tuple[Any, ...]:
+        """Return the arguments that make such a counter."""
+
+    def count_part(self, part: Part) -> int:
+        """Return the tokens of a part."""
+        return count_by_rule(self, self.image_rule, part)
+
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self)
+        return isinstance(other, ValueCounter) and type(other) is type(self) and self._values() == other._values()
 
     def __hash__(self) -> int:
-        return hash(type(self))
+        return hash(self._values())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), self._values()
 
 
 class TextMessage(dict[str, str]):
@@ -131,6 +155,7 @@ def counting_function(counter: object) -> Callable[[Any], int]:
     )
 
 
+@dataclass(unsafe_hash=True, repr=False)
 class CallableCounter:
     """A counter made of a user's function of a text, of a message, or of a list of messages. Its results are checked.
 
@@ -138,11 +163,12 @@ class CallableCounter:
     from then on with messages only. Images and documents are counted by the image rule, unless the function has a `count_part` attribute.
     """
 
-    def __init__(self, function: Callable[[Any], int], image_rule: ImageRule = estimated_image_tokens) -> None:
-        self.function = function
-        self.image_rule = image_rule
-        self.name = _function_name(function)
-        self._argument: Callable[[str], object] | None = None
+    function: Callable[[Any], int]
+    image_rule: ImageRule = estimated_image_tokens
+    _argument: Callable[[str], object] | None = field(default=None, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self.name = _function_name(self.function)
 
     def count_text(self, text: str) -> int:
         """Return the tokens of a text. Raises CountingError if the function did not return a whole number of 0 or more."""
@@ -173,20 +199,16 @@ class CallableCounter:
             return _checked_count(self.name, count_part(part))
         return count_by_rule(self, self.image_rule, part)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CallableCounter) and (self.function, self.image_rule) == (other.function, other.image_rule)
 
-    def __hash__(self) -> int:
-        return hash((self.function, self.image_rule))
-
-
+@dataclass(unsafe_hash=True, repr=False)
 class CheckedCounter:
     """A user's own `TokenCounter` whose results are checked."""
 
-    def __init__(self, counter: TokenCounter) -> None:
-        self.counter = counter
-        self.name = str(counter.name)
-        self.expected_error = expected_error_of(counter)
+    counter: TokenCounter
+
+    def __post_init__(self) -> None:
+        self.name = str(self.counter.name)
+        self.expected_error = expected_error_of(self.counter)
 
     def count_text(self, text: str) -> int:
         """Return the tokens of a text. Raises CountingError if the counter did not return a whole number of 0 or more."""
@@ -195,12 +217,6 @@ class CheckedCounter:
     def count_part(self, part: Part) -> int:
         """Return the tokens of a part. Raises CountingError if the counter did not return a whole number of 0 or more."""
         return _checked_count(self.name, self.counter.count_part(part))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, CheckedCounter) and self.counter == other.counter
-
-    def __hash__(self) -> int:
-        return hash(self.counter)
 
 
 def expected_error_of(counter: object) -> float:

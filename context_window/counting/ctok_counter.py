@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from importlib.util import find_spec
-from typing import Any
 
 from session.extras import install_line
-from session.parts import Part
 
 from ..errors import ArgumentError
-from .counter import count_by_rule
+from .counter import ValueCounter
 from .images import ImageRule, estimated_image_tokens
 from .vocabulary import o200k
 
@@ -27,7 +25,7 @@ REMEMBERED = 1_024
 _SEAM = re.compile(r"[A-Za-z] (?=[A-Za-z])")
 
 
-class CtokCounter:
+class CtokCounter(ValueCounter):
     """Counts with `ctok`, a reconstruction of Claude's tokenizer. It reproduced all of Anthropic's counts that it was tried on.
 
         ContextWindowManager("claude-opus-4-7", CtokCounter("4.7"))
@@ -69,19 +67,6 @@ class CtokCounter:
         sample_tokens = sum(map(self._piece_tokens, sample))
         sample_o200k, total_o200k = (sum(map(_o200k_tokens, texts)) for texts in (sample, parts))
         return max(1, -(-sample_tokens * total_o200k // max(1, sample_o200k)))
-
-    def count_part(self, part: Part) -> int:
-        """Return the tokens of a part."""
-        return count_by_rule(self, self.image_rule, part)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, CtokCounter) and self._values() == other._values()
-
-    def __hash__(self) -> int:
-        return hash(self._values())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._values()
 
     def _values(self) -> tuple[str, ImageRule]:
         return self._version, self.image_rule

@@ -6,12 +6,13 @@ Media resolution is a setting of the request, not of an image in a log. `detail`
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isqrt
 from typing import Literal, TypeAlias
 
 from session.parts import Image
 
-from .documents import DocumentRule, PageRule, gemini_2_pages
+from .documents import PageRule, gemini_2_pages
 
 TILE_TOKENS = 258
 SMALL = 384
@@ -24,6 +25,20 @@ WIDE_TILES = 6
 Resolution: TypeAlias = Literal["low", "medium", "high", "ultra_high"]
 MAXIMUM: dict[Resolution, int] = {"low": 280, "medium": 560, "high": 1120, "ultra_high": 2240}
 """Maximum tokens of an image (https://ai.google.dev/gemini-api/docs/media-resolution, "Token counts"); `high` is the default."""
+
+
+def grid_tokens(width: int, height: int, maximum: int) -> int:
+    """Return the patches of the finest grid in these proportions with at most `maximum` patches. Each side is rounded down."""
+    columns, rows = isqrt(maximum * width // height), isqrt(maximum * height // width)
+    return columns * rows or maximum  # an image thinner than one patch costs the maximum
+
+
+gemini_pages = PageRule(MAXIMUM["medium"], image=partial(grid_tokens, maximum=MAXIMUM["medium"]), audio=32, video=102)
+"""Gemini 3 and later: at most 560 per page (https://ai.google.dev/gemini-api/docs/media-resolution). Exact for 520 (letter) and 532 (A4),
+5 records: the tokens of an image of medium resolution. Its text is free."""
+
+gemini_output_pages = replace(gemini_pages, page=MAXIMUM["high"], image=partial(grid_tokens, maximum=MAXIMUM["high"]))
+"""In a function's result, the Gemini API charges 1,102 for a letter page: 29 x 38 patches (1 record). Vertex AI does not (1 record)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,16 +59,12 @@ class GeminiTileRule:
     has_tiles: bool = True
     texts_only: bool = False
     seals_calls: bool = False
+    documents = gemini_2_pages
 
     @property
     def name(self) -> str:
         """Name of the rule in displays."""
         return f"768 px, {TILE_TOKENS}" if self.has_tiles else f"{TILE_TOKENS}"
-
-    @property
-    def documents(self) -> DocumentRule:
-        """The same provider's rule for documents."""
-        return gemini_2_pages
 
     def __call__(self, image: Image) -> int:
         """Return the tokens of the image."""
@@ -80,16 +91,12 @@ class GeminiRule:
 
     resolution: Resolution = "high"
     texts_only: bool = False
+    documents = gemini_pages
 
     @property
     def name(self) -> str:
         """Name of the rule in displays."""
         return f"to {MAXIMUM[self.resolution]:,}"
-
-    @property
-    def documents(self) -> DocumentRule:
-        """The same provider's rule for documents."""
-        return gemini_pages
 
     def __call__(self, image: Image) -> int:
         """Return the tokens of the image."""
@@ -103,27 +110,3 @@ def tiles(width: int, height: int) -> int:
         return 1
     unit = max(SMALLEST_TILE, 2 * min(width, height) // 3)
     return -(-width // unit) * -(-height // unit)
-
-
-def grid_tokens(width: int, height: int, maximum: int) -> int:
-    """Return the patches of the finest grid in these proportions with at most `maximum` patches. Each side is rounded down."""
-    columns, rows = isqrt(maximum * width // height), isqrt(maximum * height // width)
-    return columns * rows or maximum  # an image thinner than one patch costs the maximum
-
-
-def page_tokens(width: int, height: int) -> int:
-    """Return the tokens of a page of a PDF from Gemini 3 on: those of an image of medium resolution. Its text is free."""
-    return grid_tokens(width, height, MAXIMUM["medium"])
-
-
-def output_page_tokens(width: int, height: int) -> int:
-    """Return the tokens of a page of a PDF in a function's result: those of an image of high resolution."""
-    return grid_tokens(width, height, MAXIMUM["high"])
-
-
-gemini_pages = PageRule(MAXIMUM["medium"], image=page_tokens, audio=32, video=102)
-"""Gemini 3 and later: at most 560 per page (https://ai.google.dev/gemini-api/docs/media-resolution). Exact for 520 (letter) and 532 (A4),
-5 records."""
-
-gemini_output_pages = replace(gemini_pages, page=MAXIMUM["high"], image=output_page_tokens)
-"""In a function's result, the Gemini API charges 1,102 for a letter page: 29 x 38 patches (1 record). Vertex AI does not (1 record)."""

@@ -11,7 +11,7 @@ from fractions import Fraction
 from math import isqrt
 
 from session.estimate import IMAGE_TOKENS
-from session.parts import Detail, Image
+from session.parts import Image
 
 from .documents import DocumentRule, openai_detailed_pages, openai_pages, openai_read_4, openai_read_5
 
@@ -111,23 +111,12 @@ class PatchRule:
 
     def __call__(self, image: Image) -> int:
         """Return the tokens of the image."""
-        limits = self._limits(image.detail)
+        limits = {"low": self.low, "high": self.high, "original": self.original}.get(image.detail or "auto", self.default)
         if image.width is None or image.height is None:
             patches = limits.most
         else:
             patches = min(MOST_PATCHES, fitted_patches(image.width, image.height, limits))
         return -(-patches * self.price.numerator // self.price.denominator)
-
-    def _limits(self, detail: Detail | None) -> ResizeLimits:
-        match detail:
-            case "low":
-                return self.low
-            case "high":
-                return self.high
-            case "original":
-                return self.original
-            case _:
-                return self.default
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,11 +52,8 @@ def longest_cut(text: str, limit: int, tokens: Callable[[int, int], int], total:
 def longest_length(longest: int, limit: int, tokens: Callable[[int], int], total: int) -> int:
     """Return the largest number of characters, up to `longest`, with which a text costs at most `limit` tokens; 0 if none fits.
 
-    Args:
-        longest: Characters of the whole text.
-        limit: Maximum tokens of the result.
-        tokens: Returns the tokens of the result for a number of characters that are kept, including the marker.
-        total: Tokens of the whole text, for the first guess.
+    `tokens` returns the tokens of the result for a number of characters that are kept, marker included; `total` those of the whole text,
+    for the first guess.
     """
     marker_tokens = tokens(0)
     return 0 if marker_tokens > limit else _largest(tokens, limit, longest, limit * longest // max(1, total), marker_tokens)
@@ -65,12 +62,8 @@ def longest_length(longest: int, limit: int, tokens: Callable[[int], int], total
 def _largest(cost: Callable[[int], int], limit: int, highest: int, guess: int, base_cost: int) -> int:
     """Return the largest number up to `highest` whose cost is within the limit. Any result but 0 has been tried.
 
-    Args:
-        cost: Returns the cost of a number. It should rise with the number; otherwise a larger result may exist.
-        limit: Maximum cost. The cost of 0 is assumed to be within it.
-        highest: Largest number to consider.
-        guess: First number to try.
-        base_cost: Approximate cost of 0.
+    The cost should rise with the number; otherwise a larger result may exist. That of 0 is about `base_cost`, and assumed to be within the
+    limit. `guess` is tried first.
     """
     low, high = 0, highest + 1  # `low` fits; `high` does not fit or is out of bounds
     probe, aims, step = guess, AIMS, NEAR

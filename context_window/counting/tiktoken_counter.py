@@ -5,13 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache, lru_cache
-from typing import Any
-
-from session.parts import Part
 
 from ..errors import ArgumentError
 from .claude_weights import UNIT
-from .counter import count_by_rule
+from .counter import ValueCounter
 from .images import ImageRule, estimated_image_tokens
 from .vocabulary import O200K, load, weights_of
 
@@ -23,7 +20,7 @@ SHORT = 64
 """Longest text, in characters, whose count is remembered: tool names, mostly."""
 
 
-class TiktokenCounter:
+class TiktokenCounter(ValueCounter):
     """Counts with o200k: exact for OpenAI's models since 4o; for other models times their family's token ratio.
 
     Counters with the same values are equal. They can be pickled; unpickling loads the vocabulary again.
@@ -55,19 +52,6 @@ class TiktokenCounter:
     def count_text(self, text: str) -> int:
         """Return the tokens of a text. Text that looks like a special token is counted as text."""
         return self._count_short(text) if len(text) <= SHORT else self._count(text)
-
-    def count_part(self, part: Part) -> int:
-        """Return the tokens of a part."""
-        return count_by_rule(self, self.image_rule, part)
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and isinstance(other, TiktokenCounter) and self._values() == other._values()
-
-    def __hash__(self) -> int:
-        return hash(self._values())
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), self._values()
 
     def _values(self) -> tuple[ImageRule, Fraction, str]:
         return self.image_rule, self.ratio, self.vocabulary

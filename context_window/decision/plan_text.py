@@ -68,16 +68,8 @@ class ActionTotals:
 class Run:
     """Successive changes with the same action, category and reason. Kept items may stand between them. Amounts are tokens.
 
-    Attributes:
-        action: The action.
-        category: The category of the items.
-        reason: The reason.
-        first: Number of the first item in the log, counted from 1.
-        last: Number of the last item.
-        kinds: The kinds of the items with the number of each, the most frequent first.
-        before: Cost of the items in the log.
-        after: Their cost in the view.
-        superseded_by: Ids of the outputs that supersede them, each once.
+    `first` and `last` are numbers of items in the log, counted from 1; `kinds` are those of the items, the most frequent first; `before`
+    and `after` what they cost in the log and in the view; `superseded_by` the ids of the outputs that supersede them, each once.
     """
 
     action: Action

@@ -91,12 +91,9 @@ class SessionReplay:
     ) -> None:
         """Read the session's new items, and decide wherever the model was called.
 
-        The token counter, or a strategy, may raise in the middle. Then `can_update` is False from then on.
-
-        Args:
-            session: The session.
-            sent: Returns the reports of the view that was sent; None if this is that view.
-            on_request: Called before each item that begins a response, with the view that was decided there and the item's position.
+        The token counter, or a strategy, may raise in the middle. Then `can_update` is False from then on. `sent` returns the reports of
+        the view that was sent, None if this is that view. `on_request` is called before each item that begins a response, with the view
+        that was decided there and the item's position.
         """
         self._is_whole = False
         self.model = session.metadata.get("model")

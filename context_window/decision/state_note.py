@@ -97,14 +97,10 @@ def without_note(view: View) -> View:
 
 
 def note_of(items: Sequence[Item], shown: set[str], gone: Sequence[str], room: int, tokens: Callable[[Item], int]) -> Message | None:
-    """Return the note that a view lacks; None if it shows all of the state, or there is no room.
+    """Return the note, of at most `room` tokens, that a view lacks; None if it shows all of the state, or there is no room.
 
-    Args:
-        items: The log so far.
-        shown: The lines in the view, without numbers of lines. Those of the note are added.
-        gone: What the view does not show at all, a line each, the most important first.
-        room: Most tokens of the note.
-        tokens: Returns the tokens of a message.
+    `shown` has the lines in the view, without numbers of lines; those of the note are added. `gone` has what the view does not show at all,
+    a line each, the most important first.
     """
 
     def cost(text: str) -> int:

@@ -27,10 +27,8 @@ class Totals(Protocol):
     def correction(self, view: View, newer: int, removed: int) -> int:
         """Return the tokens that a request costs beyond its local count.
 
-        Args:
-            view: The view.
-            newer: Local tokens of the request's items from the mark on (`View.mark`).
-            removed: Local tokens taken from the items before the mark since it was set. Negative if some came back.
+        `newer` are local tokens of the request's items from the mark on (`View.mark`), `removed` those taken from the items before the mark
+        since it was set; negative if some came back.
         """
 
     def untrimmed_correction(self, view: View, costs: Sequence[int]) -> int:

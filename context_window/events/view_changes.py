@@ -44,13 +44,9 @@ class ViewChanges:
     ) -> Iterator[Event]:
         """Yield the events of a new view.
 
-        Args:
-            trimmed: The view's total, and everything taken out of it.
-            thresholds: The warning thresholds.
-            has_hidden_more: True if the view hides something that the previous one showed; None to compare the figures instead.
-            one_shot: True if the view is a one-shot trim.
-            kinds: Returns the kinds of the items taken out; called only if they are emitted.
-            overhead: Tokens of the request outside its items.
+        `has_hidden_more` is True if the view hides something that the previous one showed; None to compare the figures instead. `kinds`
+        returns the kinds of the items taken out; it is called only if they are emitted. `overhead` are the tokens of the request outside
+        its items.
         """
         (items, freed), self._trimmed[one_shot] = self._trimmed[one_shot], (trimmed.items, trimmed.freed)
         if has_hidden_more is None:

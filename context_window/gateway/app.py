@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import httpx
@@ -30,7 +30,7 @@ from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
 from .body_json import VALUES_MAX, has_too_many_values, object_of
-from .cost_limit import ChargedResponse, CostLimit
+from .cost_limit import LONGEST_MODEL, ChargedResponse, CostLimit
 from .decoding import unpacked
 from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
@@ -47,6 +47,7 @@ from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
 from .wire_format import Json
 
+T = TypeVar("T")
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
 BODY_SECONDS = 60
@@ -262,7 +263,12 @@ class _Gateway:
         if len(body) > LARGE_BODY and await in_thread(partial(has_too_many_values, body)):
             return _refused(upstream, 413, f"the request has more than {VALUES_MAX:,} values, which is the gateway's limit")
         is_read = request.method == "POST" and ENCODING not in request.headers
-        fields = (await in_thread(partial(object_of, body)) if len(body) > LARGE_BODY else object_of(body)) if is_read else None
+        fields = None
+        try:
+            fields = await _worked(body, partial(object_of, body)) if is_read else None
+        except UNFIT as error:
+            if (refusal := self._unmanaged(upstream, error)) is not None:
+                return refusal
         answer = partial(self._answer, request, upstream, raw_path, body, fields)
         if self.max_cost is None:
             return recorded_response(request, await answer())
@@ -303,14 +309,16 @@ class _Gateway:
     async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes, fields: Json | None) -> Response:
         send = partial(self._send, request, upstream, raw_path)
         try:
-            if self._ledger.secrets is not None and fields is not None:
-                await in_thread(partial(self._ledger.secrets.look, fields))
-            managed = None if fields is None else self._managed(request, upstream, unquote(raw_path), body, fields)
+            if self._ledger.secrets is not None and (fields is not None or body.lstrip()[:1] == b"{"):
+                # An upstream may read what is no JSON here, such as NaN.
+                searched = {"body": body.decode("utf-8", "replace")} if fields is None else fields
+                await in_thread(partial(self._ledger.secrets.look, searched))
+            path = unquote(raw_path)
+            managed = None if fields is None else await _worked(body, partial(self._managed, request, upstream, path, body, fields))
         except UNFIT as error:
             return self._unmanaged(upstream, error) or await send(body)
         if managed is None:
             return await send(body)
-        managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = begin_watch(request, self.history, managed.conversation.model)
@@ -332,12 +340,12 @@ class _Gateway:
         return await send(content, refit, recalls)
 
     def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes, fields: Json) -> ManagedRequest | None:
-        """Return the request if it carries a conversation, else None."""
+        """Return the request if it carries a conversation, mended of what is broken at a glance; else None."""
         for wire in upstream.wires:
-            if (conversation := wire.conversation(path, fields)) is not None:
+            if (conversation := wire.conversation(path, fields)) is not None and len(conversation.model) <= LONGEST_MODEL:
                 if self._recall and can_recall(request, path, wire, fields):
                     conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
-                return ManagedRequest(wire, conversation, fields, body)
+                return self._ledger.repairs.applied(ManagedRequest(wire, conversation, fields, body))
         return None
 
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
@@ -414,6 +422,11 @@ class _Gateway:
             return watched(request, OpenAnswer(await self.client.send(outgoing(content=body), stream=True)))
 
         return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
+
+
+async def _worked(body: bytes, work: Callable[[], T]) -> T:
+    """Do work that takes time with the size of a body: in a thread for a large one."""
+    return await in_thread(work) if len(body) > LARGE_BODY else work()
 
 
 async def _refitted(refit: Callable[[], Refitted | None]) -> Refitted | None:

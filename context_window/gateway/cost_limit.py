@@ -41,6 +41,8 @@ _ELSEWHERE = re.compile(
 """Words in a body whose prompt can have more tokens than the body has bytes."""
 WINDOW, ANSWER = 1_000_000, 128_000
 """Tokens that a prompt and an answer may have if the model's limits are unknown."""
+LONGEST_MODEL = 200
+"""Characters of a model's name. What is known of a model is kept by its name, and a longer one is none."""
 BYTES = 4
 """Bytes of a token, about."""
 
@@ -138,8 +140,8 @@ class CostLimit:
             return self.problem() or UNCOUNTED.format(reason=NO_MODEL)
         if fields.get("background") or "batch" in path.lower():
             return self.problem() or UNCOUNTED.format(reason=LATER)
-        charge = Charge(model, fields, body)
-        if charge.most is None:
+        charge = Charge(model, fields, body) if len(model) <= LONGEST_MODEL else None
+        if charge is None or charge.most is None:
             return self.problem() or UNCOUNTED.format(reason=NO_PRICE)
         while (problem := self.problem()) is None:
             left = sum((other.left for other in self._under_way), Decimal(0))

@@ -162,8 +162,7 @@ class ConversationTracker(Generic[M]):
                 self._remembered.put(tracked)
 
     def recall(self, id: str = "", *, from_line: int = 0, lines: int = 0, query: str = "") -> str:
-        """Return content that was taken out of a conversation, as text, as a call of the recall tool does. An image or a document is only
-        named.
+        """Return content that was taken out of a conversation, as text. An image or a document is only named.
 
         `query` finds it in the whole conversation, instead of an id. Raises RecallError if no remembered conversation has it.
         """

@@ -67,15 +67,7 @@ class ContextWindowMiddleware(RecallMixin, AgentMiddleware[Any, Any, Any]):
     async def awrap_model_call(
         self, request: ModelRequest[Any], handler: Callable[[ModelRequest[Any]], Awaitable[ModelResponse[Any]]]
     ) -> ModelResponse[Any]:
-        """`wrap_model_call` for async agents.
-
-        Args:
-            request: The agent's request. It is not changed.
-            handler: Calls the model.
-
-        Raises:
-            ContextOverflowError: The protected items alone exceed the budget, and the window is `strict`.
-        """
+        """`wrap_model_call` for async agents."""
         context = _system_and_tools(request)
         messages = await self._conversations.afit(request.messages, **context, llm=_summariser(request.model))
         try:

@@ -27,12 +27,9 @@ LARGEST_FIGURE = 2**53
 class PastRefusal(NamedTuple):
     """One refusal of a prompt as too long, or the provider's count of one, or a pause before the last of its messages.
 
-    Attributes:
-        messages: Number of messages of the conversation then.
-        number: How often this conversation had been refused before.
-        digest: Hash of these messages.
-        tokens: The provider's count of the prompt; None if it gave none; 0 for a pause.
-        limit: The tokens that the provider allows; None if it gave none; 0 for a count or a pause.
+    `messages` is the number of messages of the conversation then, with their `digest`, and `number` how often it had been refused before.
+    `tokens` is the provider's count, None if it gave none, 0 for a pause; `limit` what it allows, None if it gave none, 0 for a count or a
+    pause.
     """
 
     messages: int

@@ -20,13 +20,10 @@ M = TypeVar("M")
 
 @dataclass(slots=True)
 class ConversationCalls:
-    """The tool calls of a conversation.
+    """The tool calls of a conversation, with the tool of each by call id.
 
-    Attributes:
-        names: The tool of each call, by call id.
-        unanswered: Ids of the calls without a result, in their order. Calls of earlier responses are not among them once a later one calls.
-        waiting: The same with those of earlier responses.
-        is_responding: True if the last item is a call, or follows one in its response.
+    `unanswered` are ids of the calls without a result, in their order, except those of earlier responses once a later one calls; `waiting`
+    has these too. `is_responding` is True if the last item is a call, or follows one in its response.
     """
 
     names: dict[str, str] = field(default_factory=dict)

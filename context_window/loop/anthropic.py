@@ -106,13 +106,7 @@ class AnthropicModel:
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        """Ask Claude and return its answer.
-
-        Raises:
-            PromptTooLongError: The prompt exceeds the context window.
-            PartRefusedError: Anthropic cannot read an image or a document.
-            ModelError: The request failed for another reason.
-        """
+        """Ask Claude and return its answer. Raises what `Model.answer` names."""
         import asyncio
 
         # In a thread: converting a long view with images takes a while, and the event loop has other work.

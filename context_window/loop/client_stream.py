@@ -35,19 +35,11 @@ async def streamed_answer(
     on_text: OnText | None,
     is_kept: Callable[[Any], bool] = lambda _piece: True,
 ) -> Answer:
-    """Send a request, read the stream to its end and return the answer.
+    """Send a request, read the stream to its end and return the answer. An asynchronous `send` runs in the event loop, others in a thread.
 
-    Args:
-        send: The client's method: asynchronous ones run in the event loop, others in a thread.
-        request: The arguments of `send`.
-        text_of: Returns the text of the answer that a piece of the stream holds; empty if it holds none.
-        final: Returns what `read_response` reads of the kept pieces. Raises a `ModelError` if they report one.
-        stops: The stop reasons of an `Answer` by the provider's. Others stay as they are, in lower case.
-        on_text: Receives the texts as they arrive.
-        is_kept: True for the pieces that `final` reads. Default: all.
-
-    Raises:
-        ModelError: The request failed, the provider refused it, or the stream is no complete answer.
+    `text_of` returns the text of the answer that a piece of the stream holds, and `final` what `read_response` reads of the pieces that
+    `is_kept` keeps; it raises a `ModelError` if they report one. `stops` has the stop reasons of an `Answer` by the provider's; others stay
+    as they are, in lower case. Raises ModelError if the request failed, the provider refused it, or the stream is no complete answer.
     """
     reader = _read_async if iscoroutinefunction(unwrap(send)) else _read_in_thread
     try:

@@ -84,13 +84,7 @@ class GoogleModel:
     async def answer(
         self, view: Session, tools: Sequence[Mapping[str, Any]], *, allow_tools: bool, on_text: OnText | None = None
     ) -> Answer:
-        """Ask Gemini and return its answer.
-
-        Raises:
-            PromptTooLongError: The prompt exceeds the context window.
-            PartRefusedError: Gemini cannot read an image or a document, or does not say what is wrong with a request that has new ones.
-            ModelError: The request failed for another reason.
-        """
+        """Ask Gemini and return its answer. Raises what `Model.answer` names."""
         import asyncio
 
         # In a thread: converting a long view with images takes a while, and the event loop has other work.

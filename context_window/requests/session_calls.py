@@ -22,6 +22,7 @@ from ..settings.resolved import Settings
 from ..settings.usage_snapshot import SessionContents, UsageFigures
 from ..usage.analysis import definitions_of, report_on, stats_on
 from ..usage.report import SessionStats, UsageReport
+from ..usage.stated import stated_definitions
 from ..usage.usage_reports import UsageReports
 from ..usage.view_figures import ViewFigures, figures_of, freed, reduced_kinds
 from .provider_check import PendingCall, question_about
@@ -149,7 +150,8 @@ class SessionCalls:
         from ..timeline.makeup import made_up
 
         counter, tools = self._active.current.budget.counter, stated_functions(session.metadata)
-        return list(made_up(session, *self._timed(session, reports), definitions_of(session.items, counter, tools)))
+        definitions = definitions_of(session.items, counter, tools) or stated_definitions(session.items)
+        return list(made_up(session, *self._timed(session, reports), definitions))
 
     def contents(self, session: Session, reports: LogReports) -> WindowContents:
         """Return the items in the window of an untrimmed session at each of its requests, with its timeline."""

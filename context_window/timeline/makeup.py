@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
+from session.items import FunctionCall
 from session.session import Session
 from session.transcripts.makeup import Makeup, Part
 from session.transcripts.reported_requests import Request
@@ -35,6 +36,7 @@ def made_up(
     assert walk.final is not None
     states = [*walk.states, walk.final]
     amounts, into = _Amounts(reasons_of(session.items)), [*commits_of(session.items, session.metadata.get("pull_requests")), ("", "")]
+    used = {ToolDefinition(item.name, 0, 1).server for item in session.items if isinstance(item, FunctionCall)}
     last_state = -1
     for event, point in zip(events, timeline.points, strict=False):
         for index in range(last_state + 1, event.state + 1):
@@ -46,7 +48,7 @@ def made_up(
             lost = min(breaks[0].tokens, event.request.prompt - event.request.cache_read) if breaks else 0
             state = states[event.state]
             commit, pull = into[min(state.length, len(into) - 1)]
-            parts = *_never_called(definitions, state, event.request, lost), *amounts.parts(state, event.request, lost)
+            parts = *_never_called(definitions, used, state, event.request, lost), *amounts.parts(state, event.request, lost)
             makeup = Makeup(parts, lost, cause, commit, pull)
             yield event.request, replace(event.request, makeup=makeup)
 
@@ -60,12 +62,13 @@ def _scaled(state: WindowState, request: Request) -> tuple[float, float]:
     return factor, state.overhead * factor if request.prompt < state.counted else request.prompt - sum(state.tokens)
 
 
-def _never_called(definitions: Sequence[ToolDefinition], state: WindowState, request: Request, lost: int) -> Iterator[Part]:
-    """Yield the parts of a prompt that are definitions of tools which are never called, by MCP servers of which no tool is.
+def _never_called(
+    definitions: Sequence[ToolDefinition], used: Container[str | None], state: WindowState, request: Request, lost: int
+) -> Iterator[Part]:
+    """Yield the parts of a prompt that are definitions of tools which are never called, by MCP servers that are not among the used ones.
 
     All definitions are the start of the prompt, in an order that no log states: these have the same share of each region as all.
     """
-    used = {tool.server for tool in definitions if tool.calls}
     unused: Counter[str] = Counter()
     for tool in definitions:
         if not tool.calls:

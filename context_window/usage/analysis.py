@@ -34,6 +34,7 @@ from .report import (
     ToolRow,
     UsageReport,
 )
+from .stated import stated_usage
 from .unlogged import unlogged_tokens
 
 LARGEST = 5
@@ -117,6 +118,7 @@ def report_on(
         provider_tokens=figures.provider,
         unknown=sum(map(unknown_count, _items_since_response(view) if figures.reported is not None else map(items.__getitem__, sent))),
         unlogged=None if figures.reported is not None or figures.settled is not None else unlogged_tokens(session.metadata),
+        stated=stated_usage(view.log.items, lambda item: settings.measurer.measure(item).tokens),
     )
 
 

@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from session.items import MessageCategory
 
 from ..decision.plan import ToolDefinition
+from .stated import StatedUsage
 from .unlogged import UnloggedTokens
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class UsageReport:
         definitions: The tools' definitions, the largest first.
         unlogged: An estimate of what the tool that wrote the log sends and does not log; None if there is none, or a report or count of
             a saved view says it. The total lacks it.
+        stated: The tool's own account of its window, at its last place in the log; None if it has none.
     """
 
     session_id: str
@@ -179,6 +181,7 @@ class UsageReport:
     extracts: int = 0
     extract_tokens: int = 0
     unlogged: UnloggedTokens | None = None
+    stated: StatedUsage | None = None
     unknown: int = 0
     thinking_tokens: int = 0
     tools_overhead: int = 0
@@ -203,47 +206,26 @@ class UsageReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the report as JSON values. `categories` and `overhead` sum to `total`."""
+        values = {spec.name: getattr(self, spec.name) for spec in fields(self)}
+        for name in ("rows", "image_tokens", "extract_tokens", "unlogged"):  # in other forms below
+            del values[name]
         return {
-            "session_id": self.session_id,
-            "title": self.title,
+            **values,
             "total": self.total,
-            "budget": self.budget,
-            "budget_from": self.budget_from,
             "available": self.available,
             "over_budget": self.over_budget,
-            "overhead": self.overhead,
-            "tools_overhead": self.tools_overhead,
             "definitions": [tool.to_dict() for tool in self.definitions],
-            "thinking_tokens": self.thinking_tokens,
-            "window": self.window,
-            "reserve": self.reserve,
             "categories": {row.category.value: {"tokens": row.tokens, "share": row.share, "items": row.items} for row in self.rows},
-            "tools": [
-                {"name": row.name, "tokens": row.tokens, "calls": row.calls, "cleared": row.cleared, "extracts": row.extracts}
-                for row in self.tools
-            ],
+            "tools": [asdict(row) for row in self.tools],
             "largest": [
                 {"id": item.item_id, "what": item.what, "category": item.category.value, "tokens": item.tokens} for item in self.largest
             ],
             "images": {"count": self.images, "tokens": self.image_tokens},
-            "unknown": self.unknown,
-            "items": self.items,
-            "messages": self.messages,
-            "compacted_items": self.compacted_items,
-            "compacted_tokens": self.compacted_tokens,
             "extracts": {"count": self.extracts, "tokens": self.extract_tokens},
-            "counter": self.counter,
-            "expected_error": self.expected_error,
-            "least": self.least,
-            "most": self.most,
-            "counter_problem": self.counter_problem,
-            "reported_tokens": self.reported_tokens,
-            "settled_tokens": self.settled_tokens,
-            "provider_tokens": self.provider_tokens,
             "unlogged_estimate": None if self.unlogged is None else self.unlogged.tokens,
             "unlogged_least": None if self.unlogged is None else self.unlogged.least,
             "unlogged_most": None if self.unlogged is None else self.unlogged.most,
-            "model": self.model,
+            "stated": None if self.stated is None else asdict(self.stated),
         }
 
     def __str__(self) -> str:

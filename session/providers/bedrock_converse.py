@@ -15,8 +15,9 @@ from typing import Any, Literal
 from session.errors import FormatError, short
 from session.items import FunctionCall, Message, Reasoning
 from session.parts import Document, Image, Part, Text
-from session.providers.parsing import SessionBuilder, expect_base64, expect_list, expect_object, expect_text, json_text
+from session.providers.parsing import SessionBuilder, expect_base64, expect_list, expect_object, expect_text
 from session.providers.pieces import Call, Piece, Result, Thought
+from session.sanitize import json_text
 from session.session import Session
 
 MEDIA_TYPES = {

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
@@ -19,14 +18,15 @@ from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Me
 from session.parts import Part, Text
 from session.providers import additions
 from session.removed import Removed
-from session.sanitize import clean_json
 from session.session import Session
 from session.session_log import USAGE_NOTED_AFTER
-from session.stack import with_room
 from session.units import is_answer
 
 Report: TypeAlias = Callable[[str, str], object]
 """Receives the place of a problem and its description."""
+
+Placed: TypeAlias = list[tuple[str, dict[str, Any]]]
+"""The pieces of a message as a payload has them, each with its place in it."""
 
 _STANDARD_ALPHABET = str.maketrans("-_", "+/")
 
@@ -44,14 +44,17 @@ def refuse(where: str, problem: str) -> None:
 
 
 def expect_object(value: object, where: str, report: Report = refuse) -> Mapping[str, Any]:
-    """Return a mapping, or the `model_dump` of an SDK object; report anything else."""
+    """Return a mapping, or the fields of an SDK object without nulls; report anything else."""
     if isinstance(value, Mapping):
         return value
     dump = getattr(value, "model_dump", None)
     if callable(dump) and not isinstance(value, type):
-        dumped = dump(mode="json", exclude_none=True)
-        if isinstance(dumped, Mapping):
-            return dumped
+        try:
+            fields = dump(mode="json", exclude_none=True, warnings=False)  # SDK types are looser than the values that servers send
+        except TypeError:  # an object of its own with a `model_dump`
+            fields = dump()
+        if isinstance(fields, Mapping):
+            return fields
     report(where, f"{short(value)} where an object is expected")
     return {}
 
@@ -98,12 +101,6 @@ def decode_base64(text: str) -> bytes | None:
         return base64.b64decode(joined + "=" * (-len(joined) % 4), validate=True)
     except (binascii.Error, ValueError):
         return None
-
-
-def json_text(value: object, where: str) -> str:
-    """Return the value as JSON. Raises FormatError if JSON cannot hold it, or it is nested too deeply."""
-    data = clean_json(value, where)
-    return with_room(lambda: json.dumps(data, ensure_ascii=False))
 
 
 def with_unique_call_ids(items: Sequence[Item]) -> list[Item]:
@@ -204,6 +201,30 @@ class SessionBuilder:
         """Take the user's first text: it is the line about removed items, or a message."""
         if not self.read_removed(text):
             self.add_user_message(Message("user", additions.unescaped(text, at_opening=True), **self.fields()))
+
+    def without_addition(self, placed: Placed, plain: frozenset[str], *, is_opening: bool, is_before_response: bool) -> Placed:
+        """Return the pieces of a user's message without the text that a converter puts before them, in formats whose roles alternate.
+
+        At the opening that is the preamble or the line about removed items, after a response the closing line. A compaction without a
+        summary takes its place: it stands for what is missing at the beginning, and after a response the log gets the line again. If the
+        user speaks right after the closing line, the response to it had nothing to send: an empty message stands for it.
+
+        `plain` are the fields of a piece that is a text.
+        """
+        if not placed or placed[0][1].keys() != plain or not isinstance(text := placed[0][1]["text"], str):
+            return placed
+        addition, rest = additions.PREAMBLE if is_opening else additions.CLOSING, placed[1:]
+        if is_opening and self.read_removed(text):
+            if not rest and not is_before_response:  # something without content was sent as this line alone
+                self.add(Compaction("", **self.fields()))
+            return rest
+        if text == addition:
+            if rest or not is_opening or not is_before_response:  # else only the preamble was sent
+                self.add(Compaction("", **self.fields()))
+            if rest and not is_opening:
+                self.add(Message("assistant", (), **self.fields()))
+            return rest
+        return [(placed[0][0], {**placed[0][1], "text": additions.unescaped(text, addition, at_opening=is_opening)}), *rest]
 
     def end_response(self) -> None:
         """Make the next item of the model start a new response."""

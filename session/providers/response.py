@@ -24,8 +24,8 @@ from .google import from_google
 from .native_compaction import is_native, linked, with_compactions
 from .openai_chat import from_openai_chat
 from .openai_responses import from_openai_responses
-from .parsing import with_unique_call_ids
-from .stream_pieces import plain_object, whole_response
+from .parsing import expect_object, with_unique_call_ids
+from .stream_pieces import whole_response
 
 EDITS = "anthropic_context_management"
 """In `extra` of an answer's first item: what Anthropic cleared of the request before the model read it (`applied_edits`)."""
@@ -182,7 +182,7 @@ def _first(members: object, where: str) -> Mapping[str, Any]:
     """Return the first of several choices; there are more only if the request asks for more."""
     if not isinstance(members, list) or not members:
         raise FormatError(f"response.{where}", f"{short(members)} where a list with a response is expected")
-    return plain_object(members[0], f"response.{where}[0]")
+    return expect_object(members[0], f"response.{where}[0]")
 
 
 def _without_parsed(value: object) -> Any:

@@ -16,6 +16,7 @@ from typing import Any
 from session.errors import FormatError, short
 
 from .conversation import arguments_object
+from .parsing import expect_object
 
 
 class Pieces:
@@ -73,12 +74,12 @@ def whole_response(response: object) -> Mapping[str, Any]:
         FormatError: It is neither, or the stream ended early. Of a stream that was not read, the error says what to pass.
     """
     if isinstance(response, list | tuple) and response:
-        return _joined([plain_object(piece, f"response[{index}]") for index, piece in enumerate(response)])
+        return _joined([expect_object(piece, f"response[{index}]") for index, piece in enumerate(response)])
     if not isinstance(response, Mapping | str | bytes | list | tuple) and not callable(getattr(response, "model_dump", None)):
         for kind, remedy in _REMEDIES:
             if isinstance(response, kind):
                 raise FormatError("response", f"{short(response)} {remedy}")
-    return plain_object(response, "response")
+    return expect_object(response, "response")
 
 
 def _joined(pieces: list[Mapping[str, Any]]) -> Mapping[str, Any]:
@@ -181,21 +182,6 @@ def joined_contents(chunks: Iterable[Mapping[str, Any]]) -> dict[str, Any]:
     if parts:
         candidate["content"] = {"role": "model", "parts": [part for part in parts if part != {"text": ""}]}
     return {**response, "candidates": [candidate] if candidate else []}
-
-
-def plain_object(value: object, where: str) -> Mapping[str, Any]:
-    """Return a mapping, or the fields of an SDK object without nulls. Raises FormatError if it is neither."""
-    if isinstance(value, Mapping):
-        return value
-    dump = getattr(value, "model_dump", None)
-    if callable(dump) and not isinstance(value, type):
-        try:
-            fields = dump(mode="json", exclude_none=True, warnings=False)  # SDK types are looser than the values that servers send
-        except TypeError:  # an object of its own with a `model_dump`
-            fields = dump()
-        if isinstance(fields, Mapping):
-            return fields
-    raise FormatError(where, f"{short(value)} where an object is expected")
 
 
 def _has_delta(payload: Mapping[str, Any]) -> bool:

@@ -8,14 +8,14 @@ from typing import Any
 from session.errors import DuplicateItemError, FormatError, short
 from session.items import FunctionCall, FunctionCallOutput
 from session.parts import Document, Image, Part, Text
+from session.sanitize import json_text
 from session.session import Session
 
 from .anthropic import from_anthropic
 from .google import from_google
 from .openai_chat import from_openai_chat
 from .openai_responses import from_openai_responses
-from .parsing import json_text
-from .stream_pieces import plain_object
+from .parsing import expect_object
 
 MAX_ERROR_CHARACTERS = 500
 """Characters of an exception's message that an output repeats."""
@@ -77,7 +77,7 @@ def _provider_outputs(value: object, waiting_calls: Mapping[str, FunctionCall]) 
     if isinstance(value, FunctionCallOutput):
         yield value
         return
-    result = plain_object(value, "add_tool_results")
+    result = expect_object(value, "add_tool_results")
     if result.get("role") == "tool":
         items = from_openai_chat([result]).items
     elif "tool_use_id" in result:
@@ -102,9 +102,9 @@ def _google_outputs(parts: object, waiting_calls: Mapping[str, FunctionCall]) ->
     if not isinstance(parts, list | tuple):
         raise FormatError("add_tool_results.parts", f"{short(parts)} where a list is expected")
     for part in parts:
-        fields = plain_object(part, "add_tool_results.parts")
+        fields = expect_object(part, "add_tool_results.parts")
         key = "functionResponse" if "functionResponse" in fields else "function_response"
-        response = plain_object(fields.get(key), f"add_tool_results.parts.{key}")
+        response = expect_object(fields.get(key), f"add_tool_results.parts.{key}")
         call_id = response.get("id") or next((id for id, call in waiting_calls.items() if call.name == response.get("name")), None)
         if call_id is None:
             raise FormatError("add_tool_results", f"no call of {short(response.get('name'))} waits for its output")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from session.errors import short
 
@@ -27,12 +28,46 @@ class Violation(NamedTuple):
         return f"{self.rule} {self.where}: {self.message}"
 
 
-def wire_size(payload: object) -> tuple[int, str | None]:
-    """Return the bytes of the payload as JSON and None, or 0 and the reason why it is not JSON."""
-    try:
-        return len(json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()), None
-    except (TypeError, ValueError, RecursionError) as error:
-        return 0, f"cannot be written as JSON: {error}"
+@dataclass(slots=True)
+class Payload:
+    """A payload laid out for a provider's rules. `faults` are the violations of its shape, whose id is `shape`."""
+
+    shape: ClassVar[str]
+    faults: list[Violation] = field(default_factory=list, kw_only=True)
+
+    def fault(self, where: str, message: str) -> None:
+        """Add a violation of the shape."""
+        self.faults.append(Violation(self.shape, where, message))
+
+    def refuse_others(self, where: str, fields: Mapping[Any, Any], known: set[str] | frozenset[str], message: str) -> None:
+        """Add a violation for each field that is not among the known ones."""
+        for name in sorted(map(text_of, fields.keys() - known)):
+            self.fault(f"{where}.{name}", message)
+
+    def measure(self, raw: object) -> int:
+        """Return the bytes of the payload as JSON; 0, and a violation, if it cannot be written as JSON."""
+        try:
+            return len(json.dumps(raw, ensure_ascii=False, allow_nan=False).encode())
+        except (TypeError, ValueError, RecursionError) as error:
+            self.fault("payload", f"cannot be written as JSON: {error}")
+            return 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedPart:
+    """One part of a content or an output, with its place. A plain text counts as one part."""
+
+    where: str
+    type: str
+    data: Mapping[str, Any]
+
+
+Turn = TypeVar("Turn")
+
+
+def with_neighbours(turns: Sequence[Turn]) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
+    """Return every message with its predecessor and its successor."""
+    return zip([None, *turns], turns, [*turns[1:], None], strict=False)
 
 
 def text_of(value: object) -> str:

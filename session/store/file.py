@@ -35,15 +35,10 @@ class StoreFile:
     """A connection to the file. Threads use it one at a time. `path` is absolute."""
 
     def __init__(self, path: str | os.PathLike[str], busy_seconds: float) -> None:
-        """
-        Args:
-            path: The file; it and its folder are created if missing.
-            busy_seconds: Seconds to wait for another process.
+        """Take the file; it and its folder are created if missing. `busy_seconds` is the wait for another process.
 
-        Raises:
-            StoreError: It cannot be opened, or was written by a newer release.
-            StoreDamagedError: It is damaged, or not a store.
-            StoreBusyError: Another process locked it for longer than `busy_seconds`.
+        Raises StoreError if it cannot be opened, or was written by a newer release; StoreDamagedError if it is damaged, or not a store;
+        StoreBusyError if another process locked it for longer.
         """
         self.path = checked_path(path)
         self.dialect = SQLITE

@@ -17,14 +17,9 @@ from .journal import ITEM, METADATA, NEW, SEAMS, SESSION, Row
 
 
 class JournalReplay:
-    """A session under reconstruction.
+    """A session under reconstruction: its id in the first row, which is not checked before `session`, and the items of the log so far.
 
-    Attributes:
-        session_id: The id in the first row; not checked before `session`.
-        items: Items of the log so far, as JSON values.
-        pending: New items that wait for their edit row, as JSON values.
-        edit_count: Edit rows so far.
-        row_count: Rows so far.
+    `pending` are new items that wait for their edit row. Items are JSON values.
     """
 
     def __init__(self) -> None:

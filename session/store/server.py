@@ -53,16 +53,11 @@ class StoreServer:
     """
 
     def __init__(self, url: str, busy_seconds: float) -> None:
-        """
-        Args:
-            url: The server's URL. The schema `context_window` is created in its database if missing.
-            busy_seconds: Seconds to wait for another writer of the same session, and for a connection.
+        """Take the server's URL; the schema `context_window` is created in its database if missing.
 
-        Raises:
-            StoreError: The server cannot be reached, refuses the user, or has tables of a newer release.
-            StoreDamagedError: The tables are not those of a store.
-            StoreBusyError: Another process locked them for longer than `busy_seconds`.
-            FormatError: It is not the URL of a PostgreSQL server.
+        `busy_seconds` is the wait for another writer of the same session, and for a connection. Raises StoreError if the server cannot be
+        reached, refuses the user, or has tables of a newer release; StoreDamagedError if they are not those of a store; StoreBusyError if
+        another process locked them for longer; FormatError if it is not the URL of a PostgreSQL server.
         """
         parameters = parsed_url(url)
         self.path = shown_url(parameters)

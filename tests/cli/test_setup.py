@@ -43,7 +43,7 @@ CODEX = st.sampled_from(
 )
 
 
-FEWER = settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEWER = settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 """An example writes three times, and there are ten tests of them."""
 
 

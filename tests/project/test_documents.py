@@ -73,9 +73,10 @@ def test_every_public_name_is_in_the_reference() -> None:
 
     reference = ROOT / "docs" / "reference"
     pages = {name: (reference / f"{name}.md").read_text(encoding="utf-8") for name in ("context_window", "session")}
-    for name in session.__all__:
+    exported = {package.__name__: set(vars(package)["__all__"]) for package in (session, context_window)}
+    for name in exported["session"]:
         assert f"::: session.{name}\n" in pages["session"]
-    for name in set(context_window.__all__) - set(session.__all__) - {"__version__"}:
+    for name in exported["context_window"] - exported["session"] - {"__version__"}:
         assert f"::: context_window.{name}\n" in pages["context_window"]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +21,7 @@ from session.providers.openai_chat.content import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
 from tests.support.any_logs import logs
 from tests.support.pictures import docx, pdf
-from tests.support.saying import assistant, call, output, user
+from tests.support.saying import assistant, call, comparable, data_url, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
 
@@ -30,10 +29,6 @@ Json = dict[str, Any]
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 PDF = pdf()
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-
-
-def url(data: bytes, media_type: str = "image/png") -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def thought(text: str = "hm", data: str | None = "sealed", **fields: Any) -> Reasoning:
@@ -66,14 +61,6 @@ def outline(items: list[Json]) -> list[str]:
         if item["type"] == "message"
         else " ".join(filter(None, [item["type"], item.get("call_id") or item.get("id"), shown(item.get("output", ""))]))
         for item in items
-    ]
-
-
-def comparable(session: Iterable[Item]) -> list[Json]:
-    """Return the items without ids and times."""
-    return [
-        {key: value for key, value in item.items() if key not in ("id", "created_at", "category")}
-        for item in Session(session).to_dict()["items"]
     ]
 
 
@@ -149,14 +136,14 @@ def test_users_and_outputs_show_images_and_files() -> None:
     ]
     content = [
         {"type": "input_text", "text": "See:"},
-        {"type": "input_image", "image_url": url(PNG), "detail": "low"},
+        {"type": "input_image", "image_url": data_url(PNG), "detail": "low"},
         {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "auto"},
         {"type": "input_image", "file_id": "f1", "detail": "auto"},
-        {"type": "input_file", "file_data": url(PDF, "application/pdf"), "filename": "Bill.pdf"},
-        {"type": "input_file", "file_data": url(PDF, "application/pdf"), "filename": "document.pdf"},
+        {"type": "input_file", "file_data": data_url(PDF, "application/pdf"), "filename": "Bill.pdf"},
+        {"type": "input_file", "file_data": data_url(PDF, "application/pdf"), "filename": "document.pdf"},
         {
             "type": "input_file",
-            "file_data": url(docx(), DOCX),
+            "file_data": data_url(docx(), DOCX),
             "filename": "document.docx",
         },
         {"type": "input_file", "file_url": "https://example.org/a.pdf"},
@@ -180,7 +167,11 @@ def test_a_custom_tool_takes_a_text_and_shows_images() -> None:
     log = call("c1", "*** Begin", "patch", metadata={"openai_type": "custom_tool_call"}), output("c1", [Image(data=PNG)])
     assert wire(*log) == [
         {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "*** Begin"},
-        {"type": "custom_tool_call_output", "call_id": "c1", "output": [{"type": "input_image", "image_url": url(PNG), "detail": "auto"}]},
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "c1",
+            "output": [{"type": "input_image", "image_url": data_url(PNG), "detail": "auto"}],
+        },
     ]
 
 
@@ -310,7 +301,7 @@ def test_a_pair_with_a_trimmed_output_is_sent_as_a_function_call() -> None:
 
 def test_a_damaged_screenshot_is_sent_as_a_function_output_with_a_note() -> None:
     """A pair goes as it came only where the provider could read its image."""
-    intact, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": url(data)}} for data in (PNG, PNG[:50]))
+    intact, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": data_url(data)}} for data in (PNG, PNG[:50]))
     assert checked(from_openai_responses([COMPUTER, intact])) == [COMPUTER, intact]
     assert outline(checked(from_openai_responses([COMPUTER, cut]))) == [
         *("function_call c2", "function_call_output c2 [image damaged: its content cannot be decoded]")

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_window import ContextWindowManager
@@ -206,6 +206,7 @@ COUNTS = st.builds(Usage, *[st.integers(0, 9_000)] * 4)
 
 
 @given(DEFINITIONS, st.sets(st.sampled_from(NAMES)), st.lists(COUNTS, min_size=1, max_size=4), st.lists(JSON, max_size=2))
+@example([{"name": NAMES[3], "description": "", "input_schema": {}}], {NAMES[2]}, [Usage(0, 0, 5)], [])  # no definition of what is called
 def test_definitions_that_nothing_calls_cost_their_part_of_each_prompt(
     tools: list[dict[str, Any]], called: set[str], usages: list[Usage], junk: list[Any]
 ) -> None:

@@ -1,7 +1,7 @@
 """Read Anthropic's messages as a session: the inverse of `write.py`, and the entrance for histories that began at Anthropic.
 
 What the converter adds is removed: preamble, closing lines, answers to interrupted calls, cache marks. The line about removed items becomes
-`Session.removed`. Blocks that a session has no words for (tools that run at Anthropic, citations) are carried unchanged and sent back
+`Session.removed`. Placed that a session has no words for (tools that run at Anthropic, citations) are carried unchanged and sent back
 unchanged. A `Compaction` carries a compaction block.
 """
 
@@ -10,24 +10,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import accumulate
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from session.errors import FormatError, short
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Part, Text
 from session.providers import additions
 from session.providers.native_compaction import replaced_ids, with_compactions
-from session.providers.parsing import SessionBuilder, expect_list, expect_object, expect_text, json_text, refuse
+from session.providers.parsing import Placed, SessionBuilder, expect_list, expect_object, expect_text, refuse
 from session.providers.pieces import Call, Thought
-from session.sanitize import clean_json
+from session.sanitize import clean_json, json_text
 from session.session import Session
 from session.usage import Usage
 
 from .blocks import CARRIED, is_server_call, is_server_result
 from .parse import last_prompt, parse_block
-
-Blocks: TypeAlias = list[tuple[str, dict[str, Any]]]
-"""Blocks, each with its place in the payload."""
 
 _PLAIN = frozenset({"type", "text"})
 _PART_TYPES = ("text", "image", "document")
@@ -93,7 +90,7 @@ def _texts(content: object, where: str) -> Iterator[str]:
         yield expect_text(block.get("text"), f"{place}.text")
 
 
-def _blocks(content: object, where: str) -> Blocks:
+def _blocks(content: object, where: str) -> Placed:
     """Return the blocks of a content. A plain text counts as one block."""
     if isinstance(content, str):
         return [(where, {"type": "text", "text": content})]
@@ -141,10 +138,8 @@ class _AnthropicReader:
         if "usage" in message:
             has_compaction = any(block.get("type") == "compaction" for _, block in blocks)
             self._usage = _usage(message["usage"], f"{where}.usage", with_compaction=has_compaction)
-        if index == 0 and role == "user" and blocks and self._is_list:
-            blocks = self._without_preamble(blocks, is_before_response=is_before_response)
-        elif role == "user" and is_after_response and blocks and self._is_list:
-            blocks = self._without_closing(blocks)
+        if role == "user" and self._is_list and (index == 0 or is_after_response):
+            blocks = self.builder.without_addition(blocks, _PLAIN, is_opening=index == 0, is_before_response=is_before_response)
         next_block, group_ends = 0, _group_ends(blocks, role)
         for position, (place, block) in enumerate(blocks):
             if position < next_block:
@@ -156,39 +151,7 @@ class _AnthropicReader:
                 self._read_block(block, place)
         self._end_message()
 
-    def _without_preamble(self, blocks: Blocks, *, is_before_response: bool) -> Blocks:
-        """Return the blocks of the first message without the converter's preamble, and record that something earlier is missing.
-
-        A compaction without a summary stands for the missing part. For such a compaction, only the preamble is sent.
-        """
-        place, block = blocks[0]
-        if block.keys() == _PLAIN and self.builder.read_removed(block["text"]):
-            if len(blocks) == 1 and not is_before_response:  # something without content was sent as this line alone
-                self._add(Compaction("", **self.builder.fields()))
-            return blocks[1:]
-        if block == {"type": "text", "text": additions.PREAMBLE}:
-            if len(blocks) > 1 or not is_before_response:
-                self._add(Compaction("", **self.builder.fields()))
-            return blocks[1:]
-        if block.keys() == _PLAIN:
-            return [(place, _unescaped(block, additions.PREAMBLE, at_opening=True)), *blocks[1:]]
-        return blocks
-
-    def _without_closing(self, blocks: Blocks) -> Blocks:
-        """Return the blocks of a user message after the assistant's, without the converter's closing line.
-
-        A compaction without a summary takes its place. The log then does not end in a response there, and gets the line again.
-        If the user speaks right after the line, the response to it had nothing to send: an empty message stands for it.
-        """
-        place, block = blocks[0]
-        if block == {"type": "text", "text": additions.CLOSING}:
-            self._add(Compaction("", **self.builder.fields()))
-            if len(blocks) > 1:
-                self._add(Message("assistant", (), **self.builder.fields()))
-            return blocks[1:]
-        return [(place, _unescaped(block, additions.CLOSING)), *blocks[1:]] if block.keys() == _PLAIN else blocks
-
-    def _carry(self, group: Blocks) -> None:
+    def _carry(self, group: Placed) -> None:
         """Add a message that carries blocks unchanged."""
         self._end_message()
         carried = [clean_json(block, place) for place, block in group]
@@ -246,7 +209,7 @@ class _AnthropicReader:
         self._usage = None
 
 
-def _group_ends(blocks: Blocks, role: str) -> list[int]:
+def _group_ends(blocks: Placed, role: str) -> list[int]:
     """Return, for each block, the index of the last block that must be carried with it.
 
     A server tool's call goes with its result and with everything between them, other calls and their results included. Any other
@@ -287,10 +250,10 @@ def _is_failed_compaction(block: Mapping[str, Any]) -> bool:
     return block.get("type") == "compaction" and not (isinstance(block.get("content"), str) and block["content"].strip())
 
 
-def _unescaped(block: dict[str, Any], addition: str, *, at_opening: bool = False) -> dict[str, Any]:
+def _unescaped(block: dict[str, Any], addition: str) -> dict[str, Any]:
     """Return the block with the text that `additions.escaped` was given."""
     text = block.get("text")
-    return {**block, "text": additions.unescaped(text, addition, at_opening=at_opening)} if isinstance(text, str) else block
+    return {**block, "text": additions.unescaped(text, addition)} if isinstance(text, str) else block
 
 
 def _hashable(call_id: object) -> str | None:

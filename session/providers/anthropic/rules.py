@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from session.errors import short
 from session.images import image_size
 from session.providers.encoded_media import decoded, document_fault, image_faults
-from session.providers.violations import Violation, rules_in
+from session.providers.violations import Violation, rules_in, with_neighbours
 
 from .schema import AnthropicPayload, CheckedMessage, read_payload
 
@@ -66,7 +66,7 @@ def a1_first_is_user(payload: AnthropicPayload) -> Iterator[Violation]:
 
 def a1_roles_alternate(payload: AnthropicPayload) -> Iterator[Violation]:
     """A1: user and assistant messages alternate."""
-    for before, turn, _ in payload.neighbours():
+    for before, turn, _ in with_neighbours(payload.turns):
         if before is not None and before.role == turn.role:
             yield Violation("A1", turn.where, f"two {turn.role} messages in a row: roles must alternate")
 
@@ -79,7 +79,7 @@ def a1_last_is_user(payload: AnthropicPayload) -> Iterator[Violation]:
 
 def a2_calls_are_answered(payload: AnthropicPayload) -> Iterator[Violation]:
     """A2: every tool_use has its tool_result in the next message."""
-    for _, turn, after in payload.neighbours():
+    for _, turn, after in with_neighbours(payload.turns):
         answered_ids = set(_ids(after, "tool_result", "tool_use_id") if after is not None and after.role == "user" else [])
         for block in turn.blocks:
             if block.type == "tool_use" and block.data["id"] not in answered_ids:
@@ -88,7 +88,7 @@ def a2_calls_are_answered(payload: AnthropicPayload) -> Iterator[Violation]:
 
 def a2_server_calls_are_answered(payload: AnthropicPayload) -> Iterator[Violation]:
     """A2: every server_tool_use has its result, in its own message or the next one."""
-    for _, turn, after in payload.neighbours():
+    for _, turn, after in with_neighbours(payload.turns):
         blocks = (*turn.blocks, *(after.blocks if after is not None else ()))
         answered_ids = {block.data.get("tool_use_id") for block in blocks if block.type.endswith("_tool_result")}
         for block in turn.blocks:
@@ -113,7 +113,7 @@ def a2_ids(payload: AnthropicPayload) -> Iterator[Violation]:
 
 def a3_results_have_calls(payload: AnthropicPayload) -> Iterator[Violation]:
     """A3: every tool_result answers a tool_use of the message before it, and each is answered once."""
-    for before, turn, _ in payload.neighbours():
+    for before, turn, _ in with_neighbours(payload.turns):
         open_calls = Counter(_ids(before, "tool_use", "id") if before is not None and before.role == "assistant" else [])
         for block in turn.blocks:
             if block.type == "tool_result":

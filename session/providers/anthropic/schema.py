@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, text_of, wire_size
+from session.providers.violations import Payload, text_of
 
 _CACHED = {"cache_control"}
 _FIELDS: dict[str, tuple[dict[str, type], set[str]]] = {
@@ -59,7 +59,7 @@ class CheckedMessage:
 
 
 @dataclass(slots=True)
-class AnthropicPayload:
+class AnthropicPayload(Payload):
     """A payload laid out for the rules.
 
     Attributes:
@@ -69,16 +69,15 @@ class AnthropicPayload:
         thinking: The type of the request's thinking setting, such as "enabled", or None.
         is_request: True for a whole request.
         size: Bytes of the payload as JSON.
-        faults: The violations of A0.
     """
 
+    shape: ClassVar[str] = "A0"
     is_request: bool
     turns: list[CheckedMessage] = field(default_factory=list)
     system: tuple[Block, ...] = ()
     tools: tuple[Block, ...] = ()
     thinking: str | None = None
     size: int = 0
-    faults: list[Violation] = field(default_factory=list)
 
     def every_block(self) -> Iterator[Block]:
         """Yield all blocks in the order of the prompt: tools, system, messages. Blocks inside a result precede it."""
@@ -88,10 +87,6 @@ class AnthropicPayload:
             for block in turn.blocks:
                 yield from block.inner
                 yield block
-
-    def neighbours(self) -> Iterator[tuple[CheckedMessage | None, CheckedMessage, CheckedMessage | None]]:
-        """Return every message with its predecessor and its successor."""
-        return zip([None, *self.turns], self.turns, [*self.turns[1:], None], strict=False)
 
 
 def read_payload(raw: object) -> AnthropicPayload:
@@ -112,35 +107,24 @@ def read_payload(raw: object) -> AnthropicPayload:
         messages, system = raw
     else:
         raise FormatError("payload", "pass (messages, system) as the converter returns them, or a request with `messages`")
-    _measure(payload, raw)
+    payload.size = payload.measure(raw)
     if system is not None:
         payload.system = tuple(_blocks(payload, system, "system", "system"))
     if not isinstance(messages, list | tuple):
-        _fault(payload, "messages", "not a list")
+        payload.fault("messages", "not a list")
         return payload
     for index, message in enumerate(messages):
         _read_message(payload, message, f"messages[{index}]")
     return payload
 
 
-def _fault(payload: AnthropicPayload, where: str, message: str) -> None:
-    payload.faults.append(Violation("A0", where, message))
-
-
-def _measure(payload: AnthropicPayload, raw: object) -> None:
-    payload.size, problem = wire_size(raw)
-    if problem is not None:
-        _fault(payload, "payload", problem)
-
-
 def _read_message(payload: AnthropicPayload, message: object, where: str) -> None:
     if not isinstance(message, Mapping):
-        return _fault(payload, where, "not an object")
-    for key in sorted(map(text_of, message.keys() - {"role", "content"})):
-        _fault(payload, f"{where}.{key}", "extra inputs are not permitted")
+        return payload.fault(where, "not an object")
+    payload.refuse_others(where, message, {"role", "content"}, "extra inputs are not permitted")
     role = message.get("role")
     if role not in ("user", "assistant"):
-        return _fault(payload, f"{where}.role", f"{short(role)} is neither user nor assistant")
+        return payload.fault(f"{where}.role", f"{short(role)} is neither user nor assistant")
     payload.turns.append(CheckedMessage(where, role, tuple(_blocks(payload, message.get("content"), f"{where}.content", role))))
     return None
 
@@ -153,17 +137,17 @@ def _blocks(payload: AnthropicPayload, content: object, where: str, inside: str)
         for index, block in enumerate(content):
             yield from _block(payload, block, f"{where}[{index}]", inside)
     else:
-        _fault(payload, where, "neither a text nor a list of blocks")
+        payload.fault(where, "neither a text nor a list of blocks")
 
 
 def _block(payload: AnthropicPayload, block: object, where: str, inside: str) -> Iterator[Block]:
     if not isinstance(block, Mapping):
-        return _fault(payload, where, "not an object")
+        return payload.fault(where, "not an object")
     kind = block.get("type")
     if not isinstance(kind, str) or not (kind in _FIELDS or kind in _OTHER_TYPES or kind.endswith("_tool_result")):
-        return _fault(payload, f"{where}.type", f"{short(kind)} is no type of block")
+        return payload.fault(f"{where}.type", f"{short(kind)} is no type of block")
     if not _is_allowed(kind, inside):
-        _fault(payload, where, f"a {kind} block is not allowed in {inside}")
+        payload.fault(where, f"a {kind} block is not allowed in {inside}")
     if not _has_fields(payload, kind, block, where):
         return None
     # The content "" is empty, not an empty text block. A result inside a result is refused anyway, and may be nested without end.
@@ -187,11 +171,10 @@ def _has_fields(payload: AnthropicPayload, kind: str, block: Mapping[str, Any], 
     before = len(payload.faults)
     for name, expected_type in required.items():
         if name not in block or not isinstance(block[name], expected_type):
-            _fault(payload, f"{where}.{name}", f"missing, or not of type {expected_type.__name__}")
-    for name in sorted(map(text_of, block.keys() - required.keys() - optional - {"type"})):
-        _fault(payload, f"{where}.{name}", "extra inputs are not permitted")
+            payload.fault(f"{where}.{name}", f"missing, or not of type {expected_type.__name__}")
+    payload.refuse_others(where, block, {*required, *optional, "type"}, "extra inputs are not permitted")
     if not isinstance(block.get("is_error", False), bool):
-        _fault(payload, f"{where}.is_error", "not a boolean")
+        payload.fault(f"{where}.is_error", "not a boolean")
     if kind in ("image", "document") and len(payload.faults) == before:
         _check_source(payload, kind, block["source"], f"{where}.source")
     return len(payload.faults) == before
@@ -200,8 +183,8 @@ def _has_fields(payload: AnthropicPayload, kind: str, block: Mapping[str, Any], 
 def _check_source(payload: AnthropicPayload, kind: str, source: Mapping[str, Any], where: str) -> None:
     names = _SOURCES.get(text_of(source.get("type")))
     if names is None or (kind == "image" and source["type"] in ("text", "content")):
-        return _fault(payload, f"{where}.type", f"{short(source.get('type'))} is no source of {kind}s")
+        return payload.fault(f"{where}.type", f"{short(source.get('type'))} is no source of {kind}s")
     for name in names:
         if source["type"] != "content" and not (isinstance(source.get(name), str) and source[name]):
-            _fault(payload, f"{where}.{name}", "missing, empty or not a text")
+            payload.fault(f"{where}.{name}", "missing, empty or not a text")
     return None

@@ -9,31 +9,29 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator, Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal
 
 from session.errors import FormatError, short
-from session.items import Compaction, FunctionCall, FunctionCallOutput, Message, Reasoning
+from session.items import FunctionCall, FunctionCallOutput, Message, Reasoning
 from session.parts import Document, Image, Part, Text
 from session.printable import printable
 from session.providers import additions
 from session.providers.parsing import (
     ItemFields,
+    Placed,
     SessionBuilder,
     expect_base64,
     expect_list,
     expect_object,
     expect_text,
-    json_text,
 )
 from session.providers.pieces import GOOGLE
-from session.sanitize import clean_json
+from session.sanitize import clean_json, json_text
 from session.session import Session
 
 from .signatures import KEY, is_dummy
 from .write import CARRIABLE, CARRIED
 
-_PlacedParts: TypeAlias = list[tuple[str, dict[str, Any]]]
-"""Parts, each with its place in the payload."""
 _CAMEL = {
     "functionCall": "function_call",
     "functionResponse": "function_response",
@@ -48,6 +46,7 @@ _CAMEL = {
     "fileUri": "file_uri",
 }
 """The field names of the REST API, with their names in snake case."""
+_TEXT = frozenset({"text"})
 _PLAIN = frozenset({"text", "inline_data", "file_data", "thought", KEY})
 _CARRIED_TEXT_MAX = 4_000
 """Characters of a carried part that its message repeats, for readers and token counters."""
@@ -77,7 +76,7 @@ def from_google(contents: object, system: object = None) -> Session:
     return reader.builder.finish()
 
 
-def _content(value: object, where: str) -> tuple[Literal["user", "assistant"], _PlacedParts]:
+def _content(value: object, where: str) -> tuple[Literal["user", "assistant"], Placed]:
     """Return the role of a content, and its parts with their places."""
     if isinstance(value, str):
         return "user", [(where, {"text": value})]
@@ -128,7 +127,7 @@ class _GoogleReader:
         self,
         index: int,
         role: Literal["user", "assistant"],
-        parts: _PlacedParts,
+        parts: Placed,
         *,
         is_after_response: bool,
         is_before_response: bool,
@@ -138,37 +137,11 @@ class _GoogleReader:
         self.builder.begin(f"m{index}", is_response=role == "assistant")
         if role == "assistant":
             self._calls, self._calls_by_id, self._responses = [], {}, 0
-        elif index == 0 and parts and parts[0][1].keys() == {"text"} and self.builder.read_removed(parts[0][1]["text"]):
-            parts = parts[1:]
-            if not parts and not is_before_response:  # something without content was sent as this line alone
-                self.builder.add(Compaction("", **self.builder.fields()))
-        elif index == 0 and parts and parts[0][1] == {"text": additions.PREAMBLE}:
-            parts = parts[1:]
-            if parts or not is_before_response:
-                # A compaction without a summary records that something earlier is missing. Only the preamble is sent for it.
-                self.builder.add(Compaction("", **self.builder.fields()))
-        elif index == 0 and parts and parts[0][1].keys() == {"text"} and isinstance(text := parts[0][1]["text"], str):
-            parts = [(parts[0][0], {"text": additions.unescaped(text, additions.PREAMBLE, at_opening=True)}), *parts[1:]]
-        elif is_after_response and role == "user":
-            parts = self._without_closing(parts)
+        elif index == 0 or is_after_response:
+            parts = self.builder.without_addition(parts, _TEXT, is_opening=index == 0, is_before_response=is_before_response)
         for where, part in parts:
             self._read_part(index, where, part)
         self._end_message()
-
-    def _without_closing(self, parts: _PlacedParts) -> _PlacedParts:
-        """Return the parts of a user content after the model's, without the converter's closing line.
-
-        A compaction without a summary takes its place. The log then does not end in a response there, and gets the line again.
-        If the user speaks right after the line, the response to it had nothing to send: an empty message stands for it.
-        """
-        if not parts or parts[0][1].keys() != {"text"} or not isinstance(text := parts[0][1]["text"], str):
-            return parts
-        if text == additions.CLOSING:
-            self.builder.add(Compaction("", **self.builder.fields()))
-            if len(parts) > 1:
-                self.builder.add(Message("assistant", (), **self.builder.fields()))
-            return parts[1:]
-        return [(parts[0][0], {"text": additions.unescaped(text, additions.CLOSING)}), *parts[1:]]
 
     def _read_part(self, index: int, where: str, part: dict[str, Any]) -> None:
         signature = _signature(part.get(KEY), f"{where}.{KEY}")

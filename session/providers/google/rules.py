@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from session.errors import short
-from session.providers.violations import Violation, rules_in
+from session.providers.violations import Violation, rules_in, with_neighbours
 
 from .schema import CheckedContent, CheckedPart, GooglePayload, read_payload
 
@@ -32,21 +32,21 @@ def validate_google(payload: object) -> list[Violation]:
 
 def g1_calls_follow_the_user(payload: GooglePayload) -> Iterator[Violation]:
     """G1: a function call turn comes immediately after a user turn or after a function response turn."""
-    for before, turn, _ in payload.neighbours():
+    for before, turn, _ in with_neighbours(payload.turns):
         if turn.of("function_call") and (before is None or before.role != "user"):
             yield Violation("G1", turn.where, "a function call turn must come immediately after a user turn or a function response turn")
 
 
 def g1_responses_follow_calls(payload: GooglePayload) -> Iterator[Violation]:
     """G1: a function response turn comes immediately after a function call turn."""
-    for before, turn, _ in payload.neighbours():
+    for before, turn, _ in with_neighbours(payload.turns):
         if turn.of("function_response") and (before is None or before.role != "model" or not before.of("function_call")):
             yield Violation("G1", turn.where, "a function response turn must come immediately after a function call turn")
 
 
 def g2_as_many_responses_as_calls(payload: GooglePayload) -> Iterator[Violation]:
     """G2: after a content with calls, the next content has one response for each call."""
-    for _, turn, after in payload.neighbours():
+    for _, turn, after in with_neighbours(payload.turns):
         calls, responses = turn.of("function_call"), _responses(after)
         if calls and len(calls) != len(responses):
             yield Violation("G2", turn.where, f"{len(calls)} function call parts, and {len(responses)} function response parts after them")
@@ -54,7 +54,7 @@ def g2_as_many_responses_as_calls(payload: GooglePayload) -> Iterator[Violation]
 
 def g2_in_the_same_order(payload: GooglePayload) -> Iterator[Violation]:
     """G2: the responses are in the order of the calls. Each has the name of its call, and the same id if both have one."""
-    for _, turn, after in payload.neighbours():
+    for _, turn, after in with_neighbours(payload.turns):
         for call, response in zip(turn.of("function_call"), _responses(after), strict=False):
             if call.data["name"] != response.data["name"]:
                 yield Violation(

@@ -8,14 +8,14 @@ from __future__ import annotations
 import base64
 import binascii
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from session.document_check import document_problem
 from session.errors import FormatError, short
 from session.image_check import image_problem
-from session.providers.violations import Violation, text_of, wire_size
+from session.providers.violations import Payload, text_of
 
 _KINDS = frozenset(
     {
@@ -68,24 +68,19 @@ class CheckedContent:
 
 
 @dataclass(slots=True)
-class GooglePayload:
+class GooglePayload(Payload):
     """A payload laid out for the rules.
 
     Attributes:
         is_request: True for a whole request.
         turns: The contents, without those that have no valid shape.
         needs_signatures: True if the model needs signatures: Gemini 3 and later, or no model is named.
-        faults: The violations of G0.
     """
 
+    shape: ClassVar[str] = "G0"
     is_request: bool
     turns: list[CheckedContent] = field(default_factory=list)
     needs_signatures: bool = True
-    faults: list[Violation] = field(default_factory=list)
-
-    def neighbours(self) -> Iterator[tuple[CheckedContent | None, CheckedContent, CheckedContent | None]]:
-        """Return every content with its predecessor and its successor."""
-        return zip([None, *self.turns], self.turns, [*self.turns[1:], None], strict=False)
 
 
 def read_payload(raw: object) -> GooglePayload:
@@ -105,20 +100,14 @@ def read_payload(raw: object) -> GooglePayload:
         contents, system = raw
     else:
         raise FormatError("payload", "pass (contents, system) as the converter returns them, or a request with `contents`")
-    _, problem = wire_size(raw)
-    if problem is not None:
-        _fault(payload, "payload", problem)
+    payload.measure(raw)
     _read_system(payload, system)
     if not isinstance(contents, list | tuple):
-        _fault(payload, "contents", "not a list")
+        payload.fault("contents", "not a list")
         return payload
     for index, content in enumerate(contents):
         _read_content(payload, content, f"contents[{index}]")
     return payload
-
-
-def _fault(payload: GooglePayload, where: str, message: str) -> None:
-    payload.faults.append(Violation("G0", where, message))
 
 
 def _snake(value: object) -> dict[str, Any]:
@@ -137,22 +126,21 @@ def _read_system(payload: GooglePayload, system: object) -> None:
         return None
     parts = system.get("parts") if isinstance(system, Mapping) else system
     if not isinstance(parts, list | tuple) or not parts:
-        return _fault(payload, "system", "neither a text nor a content with parts")
+        return payload.fault("system", "neither a text nor a content with parts")
     for index, part in enumerate(parts):
         text = part if isinstance(part, str) else _snake(part).get("text")
         if not isinstance(text, str) or not text or (not isinstance(part, str) and _snake(part).keys() != {"text"}):
-            _fault(payload, f"system.parts[{index}]", "a system instruction holds texts only, and none is empty")
+            payload.fault(f"system.parts[{index}]", "a system instruction holds texts only, and none is empty")
     return None
 
 
 def _read_content(payload: GooglePayload, content: object, where: str) -> None:
     if not isinstance(content, Mapping):
-        return _fault(payload, where, "not an object")
-    for key in sorted(map(text_of, content.keys() - {"role", "parts"})):
-        _fault(payload, f"{where}.{key}", "unknown name: cannot find field")
+        return payload.fault(where, "not an object")
+    payload.refuse_others(where, content, {"role", "parts"}, "unknown name: cannot find field")
     parts = content.get("parts")
     if not isinstance(parts, list | tuple) or not parts:
-        return _fault(payload, f"{where}.parts", "parts must not be empty")
+        return payload.fault(f"{where}.parts", "parts must not be empty")
     pieces = [_part(payload, part, f"{where}.parts[{index}]", content.get("role")) for index, part in enumerate(parts)]
     payload.turns.append(CheckedContent(where, text_of(content.get("role")), tuple(piece for piece in pieces if piece is not None)))
     return None
@@ -162,29 +150,28 @@ def _part(payload: GooglePayload, part: object, where: str, role: object) -> Che
     fields = _snake(part)
     kinds = fields.keys() & _KINDS
     if len(kinds) != 1:
-        _fault(payload, where, f"{' and '.join(sorted(kinds)) or 'nothing'}: a part has exactly one field of data")
+        payload.fault(where, f"{' and '.join(sorted(kinds)) or 'nothing'}: a part has exactly one field of data")
         return None
     (kind,) = kinds
-    for key in sorted(fields.keys() - _KINDS - _OTHER_FIELDS):
-        _fault(payload, f"{where}.{key}", "unknown name: cannot find field")
+    payload.refuse_others(where, fields, _KINDS | _OTHER_FIELDS, "unknown name: cannot find field")
     if role == "user" and kind in _MODEL_ONLY:
-        _fault(payload, where, f"a {kind} of the user's")
+        payload.fault(where, f"a {kind} of the user's")
     if role == "model" and kind == "function_response":
-        _fault(payload, where, "a function_response of the model's")
+        payload.fault(where, "a function_response of the model's")
     signature = fields.get("thought_signature")
     if signature is not None and not _is_base64(signature):
-        _fault(payload, f"{where}.thought_signature", "base64 decoding failed")
+        payload.fault(f"{where}.thought_signature", "base64 decoding failed")
     if not isinstance(fields.get("thought", False), bool):
-        _fault(payload, f"{where}.thought", "not a boolean")
+        payload.fault(f"{where}.thought", "not a boolean")
     if kind == "text":
         if not isinstance(fields["text"], str):
-            _fault(payload, f"{where}.text", "not a text")
+            payload.fault(f"{where}.text", "not a text")
             return None
         if not fields["text"] and not signature:
-            _fault(payload, f"{where}.text", "empty: only a text with a signature may be empty")
+            payload.fault(f"{where}.text", "empty: only a text with a signature may be empty")
         return CheckedPart(where, kind, fields, signature)
     if not isinstance(fields[kind], Mapping):
-        _fault(payload, f"{where}.{kind}", "not an object")
+        payload.fault(f"{where}.{kind}", "not an object")
         return None
     data = _snake(fields[kind])
     return CheckedPart(where, kind, data, signature) if _has_fields(payload, kind, data, f"{where}.{kind}") else None
@@ -197,21 +184,20 @@ def _has_fields(payload: GooglePayload, kind: str, data: Mapping[str, Any], wher
     before = len(payload.faults)
     for name, expected_type in required.items():
         if not isinstance(data.get(name), expected_type) or name not in data:
-            _fault(payload, f"{where}.{name}", f"missing, or not of type {expected_type.__name__}")
-    for name in sorted(data.keys() - required.keys() - optional):
-        _fault(payload, f"{where}.{name}", "unknown name: cannot find field")
+            payload.fault(f"{where}.{name}", f"missing, or not of type {expected_type.__name__}")
+    payload.refuse_others(where, data, {*required, *optional}, "unknown name: cannot find field")
     if not isinstance(data.get("id", ""), str):
-        _fault(payload, f"{where}.id", "not a text")
+        payload.fault(f"{where}.id", "not a text")
     if not isinstance(data.get("args", {}), Mapping):
-        _fault(payload, f"{where}.args", "not an object")
+        payload.fault(f"{where}.args", "not an object")
     if len(payload.faults) > before:
         return False
     if "function" in kind and not _NAME.fullmatch(data["name"]):
-        _fault(payload, f"{where}.name", f"{short(data['name'])} is no name of a function")
+        payload.fault(f"{where}.name", f"{short(data['name'])} is no name of a function")
     if kind == "inline_data":
         _check_blob(payload, data, where)
     if kind == "file_data" and not data["file_uri"]:
-        _fault(payload, f"{where}.file_uri", "empty")
+        payload.fault(f"{where}.file_uri", "empty")
     if "parts" in data:
         _check_response_parts(payload, data["parts"], f"{where}.parts")
     return len(payload.faults) == before
@@ -219,11 +205,11 @@ def _has_fields(payload: GooglePayload, kind: str, data: Mapping[str, Any], wher
 
 def _check_blob(payload: GooglePayload, data: Mapping[str, Any], where: str) -> None:
     if not _MEDIA.fullmatch(data["mime_type"]):
-        _fault(payload, f"{where}.mime_type", f"unsupported MIME type: {short(data['mime_type'])}")
+        payload.fault(f"{where}.mime_type", f"unsupported MIME type: {short(data['mime_type'])}")
     if not data["data"] or not _is_base64(data["data"]):
-        return _fault(payload, f"{where}.data", "empty, or no base64")
+        return payload.fault(f"{where}.data", "empty, or no base64")
     problem = _bytes_problem(base64.b64decode(data["data"].replace("-", "+").replace("_", "/") + "==="), data["mime_type"])
-    return None if problem is None else _fault(payload, f"{where}.data", problem)
+    return None if problem is None else payload.fault(f"{where}.data", problem)
 
 
 def _bytes_problem(raw: bytes, kind: str) -> str | None:
@@ -235,13 +221,13 @@ def _bytes_problem(raw: bytes, kind: str) -> str | None:
 
 def _check_response_parts(payload: GooglePayload, parts: object, where: str) -> None:
     if not isinstance(parts, list | tuple):
-        return _fault(payload, where, "not a list")
+        return payload.fault(where, "not a list")
     for index, part in enumerate(parts):
         fields = _snake(part)
         if fields.keys() == {"inline_data"} and isinstance(fields["inline_data"], Mapping):
             _has_fields(payload, "inline_data", _snake(fields["inline_data"]), f"{where}[{index}].inline_data")
         else:
-            _fault(payload, f"{where}[{index}]", "besides its response, a function response may hold only inline data")
+            payload.fault(f"{where}[{index}]", "besides its response, a function response may hold only inline data")
     return None
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, text_of, wire_size
+from session.providers.violations import CheckedPart, Payload
 
 ROLES: dict[str, set[str]] = {
     "system": {"name"},
@@ -35,15 +35,6 @@ _INSTEAD_OF_CONTENT = ("tool_calls", "function_call", "refusal", "audio")
 
 
 @dataclass(frozen=True, slots=True)
-class ChatPart:
-    """One part of a content. A plain text counts as one part."""
-
-    where: str
-    type: str
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class ChatCall:
     """One tool call: its id, the tool's name, and the arguments as text."""
 
@@ -59,14 +50,14 @@ class ChatMessage:
 
     where: str
     role: str
-    parts: tuple[ChatPart, ...] = ()
+    parts: tuple[CheckedPart, ...] = ()
     calls: tuple[ChatCall, ...] = ()
     answers: str | None = None
     """The id of the call that a tool message answers."""
 
 
 @dataclass(slots=True)
-class ChatPayload:
+class ChatPayload(Payload):
     """A payload laid out for the rules.
 
     Attributes:
@@ -74,20 +65,15 @@ class ChatPayload:
         model: The model of a whole request, or an empty text.
         sets_reasoning: True if a whole request sets the reasoning effort.
         messages: The messages, without those that have no valid shape.
-        faults: The violations of O0.
     """
 
+    shape: ClassVar[str] = "O0"
     is_request: bool
     model: str = ""
     sets_reasoning: bool = False
     messages: list[ChatMessage] = field(default_factory=list)
-    faults: list[Violation] = field(default_factory=list)
 
-    def fault(self, where: str, message: str) -> None:
-        """Add a violation of O0."""
-        self.faults.append(Violation("O0", where, message))
-
-    def every_part(self) -> Iterator[tuple[ChatMessage, ChatPart]]:
+    def every_part(self) -> Iterator[tuple[ChatMessage, CheckedPart]]:
         """Yield every part with its message."""
         for message in self.messages:
             for part in message.parts:
@@ -108,9 +94,7 @@ def read_payload(raw: object) -> ChatPayload:
         messages = raw
     else:
         raise FormatError("payload", "pass the messages as the converter returns them, or a request with `messages`")
-    _, problem = wire_size(raw)
-    if problem is not None:
-        payload.fault("payload", problem)
+    payload.measure(raw)
     if not isinstance(messages, list | tuple):
         payload.fault("messages", "not a list")
         return payload
@@ -127,8 +111,7 @@ def _read_message(payload: ChatPayload, message: object, where: str) -> None:
     role = message.get("role")
     if not isinstance(role, str) or role not in ROLES:
         return payload.fault(f"{where}.role", f"{short(role)} is none of {', '.join(ROLES)}")
-    for key in sorted(map(text_of, message.keys() - ROLES[role] - {"role", "content"})):
-        payload.fault(f"{where}.{key}", f"no field of a message of role {role}")
+    payload.refuse_others(where, message, {*ROLES[role], "role", "content"}, f"no field of a message of role {role}")
     if not isinstance(message.get("name", ""), str) or (role == "function" and not message.get("name")):
         payload.fault(f"{where}.name", "missing, or not a text")
     answers = message.get("tool_call_id")
@@ -140,10 +123,10 @@ def _read_message(payload: ChatPayload, message: object, where: str) -> None:
     return None
 
 
-def _parts(payload: ChatPayload, message: Mapping[str, Any], role: str, where: str) -> Iterator[ChatPart]:
+def _parts(payload: ChatPayload, message: Mapping[str, Any], role: str, where: str) -> Iterator[CheckedPart]:
     content = message.get("content")
     if isinstance(content, str):
-        yield ChatPart(where, "text", {"type": "text", "text": content})
+        yield CheckedPart(where, "text", {"type": "text", "text": content})
     elif isinstance(content, list | tuple):
         if not content:
             payload.fault(where, "an empty list: expected at least one part")
@@ -155,7 +138,7 @@ def _parts(payload: ChatPayload, message: Mapping[str, Any], role: str, where: s
         payload.fault(where, "expected a text or a list of parts, got null")
 
 
-def _part(payload: ChatPayload, part: object, where: str) -> Iterator[ChatPart]:
+def _part(payload: ChatPayload, part: object, where: str) -> Iterator[CheckedPart]:
     if not isinstance(part, Mapping):
         return payload.fault(where, "not an object")
     kind = part.get("type")
@@ -164,8 +147,7 @@ def _part(payload: ChatPayload, part: object, where: str) -> Iterator[ChatPart]:
     name, expected_type = PARTS[kind]
     if not isinstance(part.get(name), expected_type):
         return payload.fault(f"{where}.{name}", f"missing, or not of type {expected_type.__name__}")
-    for key in sorted(map(text_of, part.keys() - {"type", name, "prompt_cache_breakpoint"})):
-        payload.fault(f"{where}.{key}", "no field of such a part")
+    payload.refuse_others(where, part, {"type", name, "prompt_cache_breakpoint"}, "no field of such a part")
     if kind == "image_url":
         image = part["image_url"]
         if not isinstance(image.get("url"), str) or not image["url"]:
@@ -174,7 +156,7 @@ def _part(payload: ChatPayload, part: object, where: str) -> Iterator[ChatPart]:
             payload.fault(f"{where}.image_url.detail", f"{short(image['detail'])} is none of {', '.join(_DETAILS)}")
     if kind == "file" and not any(isinstance(part["file"].get(key), str) and part["file"][key] for key in ("file_data", "file_id")):
         return payload.fault(f"{where}.file", "neither file_data nor file_id")
-    yield ChatPart(where, kind, part)
+    yield CheckedPart(where, kind, part)
     return None
 
 

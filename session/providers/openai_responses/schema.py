@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from session.errors import FormatError, short
-from session.providers.violations import Violation, text_of, wire_size
+from session.providers.violations import CheckedPart, Payload
 
 REQUIRED: dict[str, dict[str, type | tuple[type, ...]]] = {
     "message": {"role": str},
@@ -75,41 +75,27 @@ _DETAILS = ("auto", "low", "high", "original")
 
 
 @dataclass(frozen=True, slots=True)
-class ResponsesPart:
-    """One part of a content or an output. A plain text counts as one part."""
-
-    where: str
-    type: str
-    data: Mapping[str, Any]
-
-
-@dataclass(frozen=True, slots=True)
 class ResponsesItem:
     """One item of the input."""
 
     where: str
     type: str
     data: Mapping[str, Any]
-    parts: tuple[ResponsesPart, ...] = ()
+    parts: tuple[CheckedPart, ...] = ()
 
 
 @dataclass(slots=True)
-class ResponsesPayload:
+class ResponsesPayload(Payload):
     """A payload laid out for the rules.
 
     Attributes:
         continues: True if a whole request continues a conversation that the provider stored: it may answer calls that it does not hold.
         items: The items, without those that have no valid shape.
-        faults: The violations of R0.
     """
 
+    shape: ClassVar[str] = "R0"
     continues: bool = False
     items: list[ResponsesItem] = field(default_factory=list)
-    faults: list[Violation] = field(default_factory=list)
-
-    def fault(self, where: str, message: str) -> None:
-        """Add a violation of R0."""
-        self.faults.append(Violation("R0", where, message))
 
 
 def read_payload(raw: object) -> ResponsesPayload:
@@ -129,9 +115,7 @@ def read_payload(raw: object) -> ResponsesPayload:
         items = raw
     else:
         raise FormatError("payload", "pass the items as the converter returns them, or a request with `input`")
-    _, problem = wire_size(raw)
-    if problem is not None:
-        payload.fault("payload", problem)
+    payload.measure(raw)
     if not isinstance(items, list | tuple):
         payload.fault("input", "neither a text nor a list")
         return payload
@@ -151,12 +135,12 @@ def _read_item(payload: ResponsesPayload, item: object, where: str, used_ids: se
     for name, expected_type in REQUIRED[kind].items():
         if name not in item or not isinstance(item[name], expected_type):
             payload.fault(f"{where}.{name}", "missing, or of another type")
-    for key in sorted(map(text_of, item.keys() - ALLOWED_FIELDS.get(kind, set(item)) - {"type"})):
-        payload.fault(f"{where}.{key}", f"no field of an item of type {kind}")
+    if kind in ALLOWED_FIELDS:
+        payload.refuse_others(where, item, {*ALLOWED_FIELDS[kind], "type"}, f"no field of an item of type {kind}")
     _check_id(payload, kind, item, where, used_ids)
     if len(payload.faults) > faults:
         return None
-    parts: tuple[ResponsesPart, ...] = ()
+    parts: tuple[CheckedPart, ...] = ()
     if kind == "message":
         parts = _read_message(payload, item, where)
     elif kind in ("function_call_output", "custom_tool_call_output"):
@@ -179,7 +163,7 @@ def _check_id(payload: ResponsesPayload, kind: str, item: Mapping[str, Any], whe
         used_ids.add(item_id)
 
 
-def _read_message(payload: ResponsesPayload, message: Mapping[str, Any], where: str) -> tuple[ResponsesPart, ...]:
+def _read_message(payload: ResponsesPayload, message: Mapping[str, Any], where: str) -> tuple[CheckedPart, ...]:
     role = message["role"]
     if role not in ("user", "assistant", "system", "developer"):
         payload.fault(f"{where}.role", f"{short(role)} is none of user, assistant, system, developer")
@@ -190,9 +174,9 @@ def _read_message(payload: ResponsesPayload, message: Mapping[str, Any], where: 
     return _parts(payload, message.get("content"), f"{where}.content", _ROLE_PARTS.get(role, _USER_PARTS), text)
 
 
-def _parts(payload: ResponsesPayload, content: object, where: str, allowed: set[str], text: str) -> tuple[ResponsesPart, ...]:
+def _parts(payload: ResponsesPayload, content: object, where: str, allowed: set[str], text: str) -> tuple[CheckedPart, ...]:
     if isinstance(content, str):
-        return (ResponsesPart(where, text, {"type": text, "text": content}),)
+        return (CheckedPart(where, text, {"type": text, "text": content}),)
     if not isinstance(content, list | tuple):
         payload.fault(where, "neither a text nor a list of parts")
         return ()
@@ -207,7 +191,7 @@ def _parts(payload: ResponsesPayload, content: object, where: str, allowed: set[
         elif kind == "input_image" and part.get("detail", "auto") not in _DETAILS:
             payload.fault(f"{at}.detail", f"{short(part['detail'])} is none of {', '.join(_DETAILS)}")
         else:
-            parts.append(ResponsesPart(at, kind, part))
+            parts.append(CheckedPart(at, kind, part))
     return tuple(parts)
 
 
