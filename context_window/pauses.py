@@ -35,11 +35,25 @@ def cold_cache(answer: LastAnswer | None, tokens: int, model: str, now: float) -
     age = 0.0 if answer is None else now - answer.time
     if answer is None or age <= (HOUR if answer.is_for_hour else FIVE_MINUTES):
         return None
-    from .models.prices import look_up  # slow, and only for a cache that is cold
+    from decimal import Decimal
 
-    prices = look_up(model).prices if model else None
+    from .kept_prices import keeping, kept
+
+    with keeping():
+        prices = kept(lambda: _prices(model), "pause", model) if model else None
     if prices is None:
         return ColdCache(age, tokens, None, None)
-    write = 2 * prices.input if answer.is_for_hour else prices.cache_write or prices.input
-    read = prices.input if prices.cache_read is None else prices.cache_read
+    read, *writes = map(Decimal, prices)
+    write = writes[answer.is_for_hour]
     return ColdCache(age, tokens, *(tokens * price / 1_000_000 for price in (write, write - read)))
+
+
+def _prices(model: str) -> list[str] | None:
+    """Return a model's prices per million tokens read, written for five minutes, and written for an hour; None if they are unknown."""
+    from .models.prices import look_up  # slow
+
+    prices = look_up(model).prices
+    if prices is None:
+        return None
+    read = prices.input if prices.cache_read is None else prices.cache_read
+    return [str(price) for price in (read, prices.cache_write or prices.input, 2 * prices.input)]

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
-from session.plan_limits import PlanLimits, clock, limits_of
+from session.plan_limits import PlanLimits, clock, limits_of, short_length
 from session.printable import short_name
 
 from .kept_limits import keep_limits, kept_limits
@@ -150,9 +150,8 @@ def _object_on_input() -> dict[str, Any] | None:
 def _limits(limits: PlanLimits) -> Iterator[str]:
     """Yield how much of each period of the plan is used: `5h 24%`, and when it is full at this pace, if it is before it begins anew."""
     for period in limits.periods:
-        name = f"{period.minutes // 1_440}d" if period.minutes >= 1_440 else f"{period.minutes / 60:g}h"
         full = period.full_at(limits.time)
-        yield f"{name} {period.percent:.0f}%" + ("" if full is None else f", full {clock(full, limits.time)}")
+        yield f"{short_length(period.minutes)} {period.percent:.0f}%" + ("" if full is None else f", full {clock(full, limits.time)}")
 
 
 def _gateway(base_url: str) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 PRICES_FILE = "prices.json"
-"""What `models/kept.py` keeps there of the price lists."""
+"""What `kept_prices.py` keeps there of the price lists."""
 LIMITS_FILE = "limits.json"
 """What our status line and the gateway keep there of the limits of plans."""
 

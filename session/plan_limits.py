@@ -127,6 +127,11 @@ def _number(value: object, most: float) -> float | None:
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= most else None
 
 
+def short_length(minutes: int) -> str:
+    """Return the length of a period as text, such as `5h` or `7d`."""
+    return f"{minutes / 1_440:g}d" if minutes >= 1_440 else f"{minutes / 60:g}h"
+
+
 def clock(time: float, now: float, zone: tzinfo | None = None) -> str:
     """Return a time in Unix seconds as text: `16:40`, within a week `Sat 16:40`, else with the day. Default zone: the machine's."""
     then, today = datetime.fromtimestamp(time, zone), datetime.fromtimestamp(now, zone)

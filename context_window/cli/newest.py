@@ -40,7 +40,7 @@ def chosen_paths(paths: tuple[str, ...], *, last: bool) -> tuple[str, ...]:
     if paths:
         if last:
             raise click.UsageError("--last and PATH exclude each other.")
-        return tuple(map(_log_of_session, paths))
+        return tuple(map(log_of_session, paths))
     from ..spend.newest import newest_log  # imports all of `spend`, a tenth of a second
 
     path = newest_log(None if last else Path.cwd())
@@ -52,7 +52,7 @@ def chosen_paths(paths: tuple[str, ...], *, last: bool) -> tuple[str, ...]:
     return (str(path),)
 
 
-def _log_of_session(path: str) -> str:
+def log_of_session(path: str) -> str:
     """Return the log of a session whose id, or the beginning of it, was given in place of a path; else the path.
 
     Raises:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..printable import printable
+from .newest import log_of_session
 from .output import BadInputError, complain
 from .progress import progress_bar
 
@@ -60,7 +61,7 @@ def read(path: str, session_id: str | None, read_files_below: str | None = None)
     """Read a transcript and print its warnings.
 
     Args:
-        path: A file, or `-` for standard input.
+        path: A file, `-` for standard input, or the beginning of a session's id.
         session_id: The id of the session to use, or the beginning of it; None for the main session.
         read_files_below: Folder from which images that the transcript names by path are read; None for no folder.
 
@@ -68,6 +69,7 @@ def read(path: str, session_id: str | None, read_files_below: str | None = None)
         TranscriptError: The file cannot be read, or is not a transcript.
         BadInputError: No session has such an id, or several have.
     """
+    path = log_of_session(path)
     with standard_input_as_file(path) as file:
         account = _read_file(file, read_files_below)
     sessions, main_count = account.sessions, account.main_count

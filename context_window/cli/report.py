@@ -12,6 +12,7 @@ import click
 from click.core import ParameterSource
 
 from ..printable import printable
+from .newest import log_of_session
 from .options import CommandOptions, max_tokens_option, session_option
 from .output import BadInputError, say, say_aside
 from .packages import needs
@@ -65,6 +66,7 @@ def report(context: click.Context, /, paths: tuple[str, ...], out: str, force: b
     """
     needs("pages", "a report", "jinja2")
     is_tree = is_folder(out)
+    paths = paths if is_tree or len(paths) != 1 else (log_of_session(paths[0]),)
     is_session = not is_tree and len(paths) == 1 and (paths[0] == "-" or Path(paths[0]).expanduser().is_file())
     _refuse(context, OF_ALL if is_session else OF_ONE, "are for several logs" if is_session else "are for one log")
     if is_tree:

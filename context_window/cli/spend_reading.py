@@ -45,7 +45,7 @@ def read_logs(
         BadInputError: There are no logs.
         FleetError: A cluster, a file system or a package for them cannot be used.
     """
-    from ..models.kept import keeping
+    from ..kept_prices import keeping
     from ..spend import find_logs, find_remote_logs, is_remote, read_ledger, read_on_all_cores, read_on_dask
 
     if "" in paths:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, tzinfo
 
-from session.plan_limits import WEEK, LimitPeriod, PlanLimits, clock
+from session.plan_limits import WEEK, LimitPeriod, PlanLimits, clock, short_length
 from session.transcripts.reported_requests import Request
 
 from ..spend.limits import most_used_by
@@ -32,7 +32,7 @@ def limit_sentences(plans: Iterable[PlanLimits], requests: Sequence[Request], no
         for period in plan.periods:
             if period.resets is not None and now - period.resets > 60 * period.minutes:
                 continue  # a whole period has passed since, of which nothing is known
-            yield f"{name}, {_length(period.minutes)}: {period.percent:.0f} %{_prospect(plan, period, requests, now, zone)}"
+            yield f"{name} {short_length(period.minutes)}: {period.percent:.0f}%{_prospect(plan, period, requests, now, zone)}"
 
 
 def _prospect(plan: PlanLimits, period: LimitPeriod, requests: Sequence[Request], now: float, zone: tzinfo | None) -> str:
@@ -45,13 +45,9 @@ def _prospect(plan: PlanLimits, period: LimitPeriod, requests: Sequence[Request]
     text = f"{said}, resets {reset}" if full is None else f"{said}, full {clock(full, now, zone)}, resets {reset}"
     for use in most_used_by(plan, period, requests):
         if use.part >= (PROJECT_WORTH_NAMING if use.begun is None else SESSION_WORTH_NAMING):
-            day = "" if use.begun is None else f", session of {_day(use.begun, now, zone)}"
+            day = "" if use.begun is None else f", {_day(use.begun, now, zone)}'s session"
             return f"{text}; {use.part:.0%} in {last_part(use.project)}{day}"
     return text
-
-
-def _length(minutes: int) -> str:
-    return f"{minutes // 1_440} days" if minutes % 1_440 == 0 else f"{minutes / 60:g} hours"
 
 
 def _day(time: float, now: float, zone: tzinfo | None) -> str:

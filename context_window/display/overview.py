@@ -16,7 +16,8 @@ HEIGHT = 24
 """Lines of the screen."""
 MOST, CAUSES = 3, 3
 """Rows of each property if there is room, besides one for the others; and causes."""
-LIMITS_SHOWN = 4
+LIMIT_LINES = 4
+"""Lines of limits. If they are more, each is cut to one."""
 HINT = "context-window spend has all rows, spend --by cause says why; gateway -- claude {saves}."
 UNKNOWN_LIMITS = " setup claude-code shows your plan's limits here."
 WORTH_SAYING = Decimal("0.01")
@@ -37,7 +38,10 @@ def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequenc
     lines = _rows("all sessions", overview.periods, width, glyphs)
     if limits:
         lines.append([Span(fit("limits of plans", width, glyphs), STRONG)])
-        lines += [[Span(fit(glyphs.safe(text), width, glyphs))] for text in limits[:LIMITS_SHOWN]]
+        whole = [line for text in limits for line in wrapped(text, width, glyphs)]
+        lines += [
+            [Span(text)] for text in (whole if len(whole) <= LIMIT_LINES else [fit(text, width, glyphs) for text in limits])[:LIMIT_LINES]
+        ]
     saved = overview.saved.quantize(WORTH_SAYING)
     hint = HINT.format(saves=f"would have saved {f'some ${saved:,}' if saved >= WORTH_SAYING else 'nothing'}, {overview.scope}")
     if not limits and any(row.name == "claude_code" for row in overview.groups.get("tool", ())):

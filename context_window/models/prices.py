@@ -16,7 +16,7 @@ from decimal import Decimal
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
-from .kept import kept
+from ..kept_prices import kept
 from .names import Family, bare, family, spellings
 from .second_prices import second_prices
 

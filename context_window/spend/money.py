@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from session.transcripts.reported_requests import Request
 from session.usage import Usage
 
-from ..models.kept import kept
+from ..kept_prices import kept
 from ..models.names import claude_version, family
 from ..models.prices import priced_model
 from ..models.second_prices import second_prices

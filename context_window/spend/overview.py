@@ -36,7 +36,7 @@ class Cause(Enum):
 
     PAUSE = ("pauses in which the cache forgot", "go on sooner; the gateway trims")
     COMPACTION = ("compactions", "the gateway keeps the prefix")
-    LOSS = ("other losses of the cache", "timeline LOG --why tells what changed")
+    LOSS = ("other losses of the cache", "spend --by cause tells what changed")
     THINKING = ("requests with thinking", "a lower effort")
 
 

@@ -268,9 +268,7 @@ def price_notes(requests: Sequence[Request]) -> list[str]:
             disputed[model] += 1
     notes = []
     if unknown:
-        notes.append(
-            f"The price of {unknown.total():,} of {len(requests):,} requests is unknown; sums marked + lack it: {_named(unknown)}."
-        )
+        notes.append(f"Sums marked + lack the price of {unknown.total():,} of {len(requests):,} requests: {_named(unknown)}.")
     if disputed:
         notes.append(f"Two price lists differ on {disputed.total():,} of {len(requests):,} requests, in sums marked ±: {_named(disputed)}.")
     return notes

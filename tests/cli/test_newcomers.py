@@ -101,6 +101,8 @@ def test_sessions_are_shown_by_the_part_of_the_id_that_finds_them_their_day_fold
         for id_, words in (("0d3c1111", "aaaa-1"), ("0d3c2222-bbbb", "bbbb-1"), ("0d3c2222-cccc", "cccc-1"))
     ]
     assert [line.startswith(name) for line, name in zip(lines, names, strict=True)] == 3 * [True]
+    (code, plan, _), (report_code, wrote, _) = shell("plan", "0d3c1111"), shell("report", "0d3c1111", "-o", "a.html")
+    assert (code, plan.splitlines()[0], report_code, wrote) == (0, "0d3c1111-aaaa-1.jsonl", 0, "wrote a.html\n")
 
 
 def test_the_first_screen_says_where_limits_come_from(shell: Shell, tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ from context_window import statusline
 from context_window.display.render import CODES
 from context_window.statusline import status_line
 from session.plan_limits import limits_of
+from tests.spend.logs import answer as logged
+from tests.spend.logs import write
 from tests.support.gateways import gateway
 from tests.support.stubs.answers import Say
 from tests.support.stubs.anthropic import AnthropicStub
@@ -153,6 +155,16 @@ def test_the_program_prints_it_without_loading_the_command_line() -> None:
     assert b"context_window.statusline" in loaded
     assert loaded.isdisjoint({b"click", b"rich", b"pydantic", b"tiktoken", b"context_window.cli", b"session.items"})
     assert statusline.RED.encode() in run(json.dumps({"context_window": window}), NO_COLOR="").stdout
+
+
+def test_after_a_pause_the_price_list_is_loaded_once(tmp_path: Path) -> None:
+    """It takes ten times as long as the rest."""
+    log = write(tmp_path / "a.jsonl", logged("m", 5))
+    status = json.dumps({"transcript_path": str(log), "model": {"id": "claude-opus-4-6"}})
+    results = [run(status, CONTEXT_WINDOW_HOME=str(tmp_path), PYTHONPROFILEIMPORTTIME="1") for _ in range(2)]
+    assert results[0].stdout == results[1].stdout
+    assert b"the next prompt writes 1k tokens, $0.01" in results[0].stdout
+    assert [b"genai_prices" in result.stderr for result in results] == [True, False]
 
 
 def test_the_command_says_how_to_install_it() -> None:

@@ -50,9 +50,9 @@ def test_the_page_the_last_line_and_the_file_have_them(status: int) -> None:
             assert post(address).headers.items() >= headers.items()
             update = get(address, f"/live?version={version}").text
             assert len(stated_limits(())) == number  # no request waits for the file
-    assert "<p>Claude Code, 5 hours: 24 %, resets " in update
-    assert "<p>Codex, 5 hours: 80 %, full " in update
-    assert "; Codex, 5 hours: 80 %, full " in ledger.line()
+    assert "<p>Claude Code 5h: 24%, resets " in update
+    assert "<p>Codex 5h: 80%, full " in update
+    assert "; Codex 5h: 80%, full " in ledger.line()
     claude, codex = stated_limits(())
     assert [(period.minutes, period.percent) for plan in (claude, codex) for period in plan.periods] == [(300, 23.5), (300, 80)]
     assert isinstance(codex.periods[0], LimitPeriod)
@@ -74,7 +74,7 @@ def test_limits_of_others_plans_are_not_kept(home: Path) -> None:
     ledger = GatewayLedger()
     with upstream_that(says(200, b"{}", CODEX_HEADERS)) as upstream, gateway(upstream.url, 10_000, ledger=ledger) as address:
         post(address)
-    assert "Codex, 5 hours" in ledger.line()
+    assert "Codex 5h" in ledger.line()
     assert not home.exists()
 
 
@@ -114,7 +114,7 @@ def test_the_command_keeps_them_unless_others_use_it(home: Path, tmp_path: Path,
     with upstream_that(says(200, b"{}", anthropic_headers(0.5))) as upstream:
         done = run("gateway", *options, "--upstream", f"anthropic={upstream.url}", "--", sys.executable, "-c", CLIENT)
     assert done.returncode == 0, done.stderr
-    assert "; Claude Code, 5 hours: 50 %, " in done.stderr
+    assert "; Claude Code 5h: 50%, " in done.stderr
     assert len(stated_limits(())) == (not has_tokens)
     assert home.exists() == (not has_tokens)
 
@@ -127,7 +127,7 @@ def test_a_header_reaches_the_first_screen_with_what_used_the_period_and_the_sta
         run("gateway", "--upstream", f"anthropic={upstream.url}", "--", sys.executable, "-c", CLIENT)
     assert home.exists()
     screen = run(HOME=str(tmp_path), COLUMNS="200").stdout
-    assert re.search(r"Claude Code, 5 hours: 50 %, (full .*)?resets .*; 100% in shop, session of today", screen), screen
+    assert re.search(r"Claude Code 5h: 50%, (full .*)?resets .*; 100% in shop, today's session", screen), screen
     through, direct = (run("statusline", input="{}", ANTHROPIC_BASE_URL=url).stdout for url in ("http://127.0.0.1:9/anthropic", ""))
     assert "5h 50%" in through
     assert "5h" not in direct

@@ -18,8 +18,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window.kept_prices import keeping
 from context_window.models import describe_model
-from context_window.models.kept import keeping
 from context_window.models.prices import look_up, priced_model
 from context_window.spend import money, read_ledger, spend_by
 from context_window.spend.money import cost_of, invoice_of, rates_of
@@ -90,7 +90,7 @@ def test_terms_without_a_price_are_said() -> None:
     invoice = invoice_of(request("claude-opus-5", tier="priority"))
     assert (invoice.cost, invoice.lacking) == (cost_of(request("claude-opus-5")), "priority")
     assert price_notes([request("claude-opus-5", tier="priority"), request("claude-opus-5")]) == [
-        "The price of 1 of 2 requests is unknown; sums marked + lack it: claude-opus-5 (priority)."
+        "Sums marked + lack the price of 1 of 2 requests: claude-opus-5 (priority)."
     ]
 
 

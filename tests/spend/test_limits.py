@@ -141,11 +141,11 @@ def test_what_used_a_period_is_named() -> None:
     now = 4 * HOUR + 60
     uses = most_used_by(limits, period, requests)
     assert [(use.project, use.begun, round(use.part, 2)) for use in uses] == [("/a/tea", 2.0, 0.4), ("/a/shop", None, 0.6)]
-    assert list(limit_sentences([limits], requests, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 40% in tea, session of today"]
+    assert list(limit_sentences([limits], requests, now, UTC)) == ["Codex 5h: 10%, resets 05:00; 40% in tea, today's session"]
     nameless = [replace(request, session="") for request in requests]
-    assert list(limit_sentences([limits], nameless, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 60% in shop"]
+    assert list(limit_sentences([limits], nameless, now, UTC)) == ["Codex 5h: 10%, resets 05:00; 60% in shop"]
     many = [replace(request, session=f"{index}", time=1.0 * index) for index, request in enumerate(requests[:1] * 5)]
-    assert list(limit_sentences([limits], many, now, UTC)) == ["Codex, 5 hours: 10 %, resets 05:00; 100% in shop"]
+    assert list(limit_sentences([limits], many, now, UTC)) == ["Codex 5h: 10%, resets 05:00; 100% in shop"]
     assert most_used_by(limits, period._replace(resets=None), requests) == most_used_by(limits, period, requests[3:]) == []
 
 
@@ -155,17 +155,17 @@ def test_a_session_is_named_by_the_day_on_which_it_began() -> None:
     for begun, named in ((29.9, "Fri"), (30.0, "today"), (2.0, "1970-01-03")):
         requests = [Request("", time, "codex", "gpt-5", "", "s", input_tokens=1_000) for time in (begun * day, 30 * day)]
         (sentence,) = limit_sentences([limits], requests, 30 * day, UTC)
-        assert sentence.endswith(f"in {UNKNOWN}, session of {named}")
+        assert sentence.endswith(f"in {UNKNOWN}, {named}'s session")
 
 
 def test_the_sentences_say_when_it_is_full() -> None:
     periods = LimitPeriod(300, 80.0, 5 * HOUR), LimitPeriod(10_080, 5.0, 90 * HOUR)
     limits = [PlanLimits("codex", 3 * HOUR, "pro", periods)]
     first, second = limit_sentences(limits, [], 3 * HOUR, UTC)
-    assert first == "Codex (pro), 5 hours: 80 %, full 03:45, resets 05:00"
-    assert second == "Codex (pro), 7 days: 5 %, resets Sun 18:00"
+    assert first == "Codex (pro) 5h: 80%, full 03:45, resets 05:00"
+    assert second == "Codex (pro) 7d: 5%, resets Sun 18:00"
     first, _ = limit_sentences(limits, [], 6 * HOUR, UTC)
-    assert first == "Codex (pro), 5 hours: 80 % at 03:00, reset since"
+    assert first == "Codex (pro) 5h: 80% at 03:00, reset since"
     assert len(list(limit_sentences(limits, [], 11 * HOUR, UTC))) == 1  # a whole period has passed since
 
 
@@ -179,7 +179,7 @@ def test_the_screen_and_json_have_them(
     limits = CODEX | {"primary": {"used_percent": 12.0, "window_minutes": 300, "resets_at": int(now.timestamp()) + 9_000}}
     codex_log(tmp_path / ".codex" / "sessions" / "a.jsonl", now.isoformat(), limits)
     out = shell()[1]
-    assert "limits of plans\nCodex (pro), 5 hours: 12 %, resets " in out
+    assert "limits of plans\nCodex (pro) 5h: 12%, resets " in out
     assert json.loads(shell("spend", "--json")[1])["limits"][0]["periods"][0]["percent"] == 12.0
     (row,) = json.loads(shell("spend", "--json", "--by", "branch")[1])["rows"]
     assert row["name"] == "fix/tea"

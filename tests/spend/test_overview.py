@@ -65,7 +65,7 @@ def test_the_sums_are_those_of_spend_and_causes_cost_no_more(requests: list[Requ
     assert sum((row.cost for row in overview.causes), Decimal(0)) <= scope.cost
 
 
-@given(REQUESTS, st.integers(40, 140), st.sampled_from([[], ["Codex, 5 hours: 12 %\x1b[2J" + "x" * 90], ["Codex", "Claude Code"] * 2]))
+@given(REQUESTS, st.integers(40, 140), st.sampled_from([[], ["Codex 5h: 12%\x1b[2J" + "x" * 90], ["Codex", "Claude Code"] * 2]))
 def test_it_is_one_screen(requests: list[Request], width: int, limits: list[str]) -> None:
     """At most 24 lines, none wider than the terminal, no control character of a project's name."""
     overview = overview_of(requests, TODAY)

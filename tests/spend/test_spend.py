@@ -254,7 +254,7 @@ class TestCommand:
         assert (code, err) == (0, "")
         assert max(map(len, out.splitlines())) <= 80
         assert [line.split()[-1] for line in out.splitlines()[1:4]] == ["0.01", "unknown", "0.01+"]
-        assert "The price of 1 of 3 requests is unknown" in out
+        assert "Sums marked + lack the price of 1 of 3 requests" in out
         assert "1 request is in several logs and was counted once." in out
 
     def test_filters_that_nothing_passes_say_so(self, shell: Shell, folder: Path) -> None:

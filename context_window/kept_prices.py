@@ -1,4 +1,5 @@
-"""Keeps what the price lists answered between runs, so that a command that asks the same again need not import them.
+"""Keeps what the price lists answered between runs, so that a command that asks the same again need not import them. Imports next to
+nothing, since the status line needs it.
 
 The file is one for the lists and the program as they are: with other ones it begins anew.
 """
@@ -16,12 +17,12 @@ from typing import Any, TypeVar
 
 from session.opening import read_regular
 
-from ..user_folder import PRICES_FILE, replace_file, user_folder
+from .user_folder import PRICES_FILE, replace_file, user_folder
 
 Answer = TypeVar("Answer")
 MOST = 20_000
 """Answers to keep. A file with more begins anew."""
-SOURCES = ("models/prices.py", "models/names.py", "models/second_prices.py", "spend/money.py", "data/prices.csv")
+SOURCES = ("models/prices.py", "models/names.py", "models/second_prices.py", "spend/money.py", "pauses.py", "data/prices.csv")
 """Files of ours that answers depend on."""
 
 
@@ -75,5 +76,5 @@ def _version() -> str:
     """Return a text that changes with the lists and with what reads them."""
     spec = find_spec("genai_prices")  # imports nothing
     lists = [] if spec is None or spec.origin is None else [Path(spec.origin).with_name("data.py"), Path(spec.origin).with_name("types.py")]
-    states = [os.stat(path) for path in (*lists, *(Path(__file__).parents[1] / name for name in SOURCES))]
+    states = [os.stat(path) for path in (*lists, *(Path(__file__).parent / name for name in SOURCES))]
     return "-".join(f"{state.st_size}:{state.st_mtime_ns}" for state in states)
