@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -27,7 +28,7 @@ class LineRecord:
         reason: The reason for the fate. For a line that became items: the omitted parts, or an empty text.
         session: Id of the session that the line belongs to.
         items: Ids of the items made from it, in the line's order.
-        text_bytes: Bytes of text in the line. Zero where the format's reader does not weigh them.
+        text_bytes: Bytes of text in the line.
         unknown_bytes: Those of them in values that the reader knows only in part or not at all.
     """
 
@@ -39,6 +40,20 @@ class LineRecord:
     items: tuple[str, ...] = ()
     text_bytes: int = 0
     unknown_bytes: int = 0
+
+
+UNKNOWN_SHARE = 0.05
+"""Share of a log's text in unknown records above which the session's first warning says so."""
+
+
+def unknown_warnings(lines: Sequence[LineRecord]) -> Iterator[str]:
+    """Yield a warning if more than a small part of the text of these lines is in records that the reader does not know."""
+    unknown = [line for line in lines if line.unknown_bytes]
+    size, total = sum(line.unknown_bytes for line in unknown), sum(line.text_bytes for line in lines)
+    if size > total * UNKNOWN_SHARE:
+        share = f"{len(unknown):,} of {len(lines):,} records, with {size:,} of {total:,} bytes of text"
+        first = f"line {unknown[0].line}: {unknown[0].reason}"
+        yield f"not read in full: {share}, are unknown in part or whole, the first of them on {first}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def piece_of(block: object, reasons: list[str]) -> list[Piece]:
     if isinstance(block, str):
         return [Text(block)]
     if not isinstance(block, dict):
-        reasons.append(f"left out a block that is a {type(block).__name__}")
+        reasons.append(f"left out a block of unknown form: a {type(block).__name__}")
         return []
     kind = block.get("type")
     if not isinstance(kind, str):

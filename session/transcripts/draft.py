@@ -19,7 +19,7 @@ from session.session import Session
 from session.units import is_answer
 from session.usage import Usage
 
-from .account import DAMAGED, ITEM, NOT_CONTEXT, LineRecord, TranscriptAccount
+from .account import DAMAGED, ITEM, NOT_CONTEXT, LineRecord, TranscriptAccount, unknown_warnings
 from .compactions import KeepRule, resolve_replacements
 from .record import Record
 from .source import UNREADABLE, Source
@@ -31,10 +31,6 @@ WARNINGS_MAX = 20
 """Warnings that a session's metadata holds; further ones are only counted."""
 
 
-UNKNOWN_SHARE = 0.05
-"""Share of a log's text in unknown records above which the session's first warning says so."""
-
-
 class Draft:
     """A session that grows record by record.
 
@@ -44,6 +40,8 @@ class Draft:
         account = finish(NAME, source, [draft])
 
     Attributes:
+        format: Name of the format.
+        known: Hashes of the prose in its items.
         id: Id of the session.
         metadata: Metadata of the session. `finish` adds `lines` and `warnings`.
     """
@@ -56,6 +54,8 @@ class Draft:
             session_id: The session's id in the file, or another text that is unique among the file's sessions.
             metadata: JSON values to carry along. Empty ones are left out.
         """
+        self.format = name
+        self.known: set[int] = set()
         self.id = clean(session_id)
         self.metadata: dict[str, Any] = {"source": {"format": name, "path": source.name}}
         self.describe(**(metadata or {}))
@@ -235,17 +235,8 @@ class Draft:
             self.add_problem(problem)
         append_items(session, self._finished_items(replaces))
         session.metadata["lines"] = dict(Counter(record.fate for record in self._records))
-        session.metadata["warnings"] = limit_warnings([*self._unknown_warning(), *self._warnings])
+        session.metadata["warnings"] = limit_warnings([*unknown_warnings([*self.lines("")]), *self._warnings])
         return session
-
-    def _unknown_warning(self) -> Iterator[str]:
-        """Yield a warning if more than a small part of the text is in records that the reader does not know."""
-        unknown = [record for record in self._records if record.unknown_bytes]
-        size, total = sum(record.unknown_bytes for record in unknown), sum(record.text_bytes for record in self._records)
-        if size > total * UNKNOWN_SHARE:
-            share = f"{len(unknown):,} of {len(self._records):,} records, with {size:,} of {total:,} bytes of text"
-            first = f"line {unknown[0].number}: {'; '.join(unknown[0].reasons)}"
-            yield f"not read in full: {share}, are unknown in part or whole, the first of them on {first}"
 
     def _finished_items(self, replaces: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[Item, str]]:
         """Yield the items in session order, each with its response or an empty text."""

@@ -179,7 +179,7 @@ def _parts(content: object, reasons: list[str]) -> tuple[Part, ...]:
         elif isinstance(block, dict):
             parts += _parts_of_block(block, reasons)
         elif block is not None:
-            reasons.append(f"left out a part that is a {type(block).__name__}")
+            reasons.append(f"left out a part of unknown form: a {type(block).__name__}")
     return tuple(parts)
 
 
@@ -199,7 +199,7 @@ def _parts_of_block(block: JsonObject, reasons: list[str]) -> list[Part]:
         part = linked_media(url, media_type, reasons)
         return [part] if part is not None else []
     if "functionCall" not in block:
-        reasons.append(f"left out a part with {', '.join(map(repr, list(block)[:3])) or 'no content'}"[:100])
+        reasons.append(f"left out a part with unknown {', '.join(map(repr, list(block)[:3])) or 'no content'}"[:100])
     return []
 
 

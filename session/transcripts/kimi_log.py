@@ -139,7 +139,7 @@ class KimiReader:
     def _read_system(self, record: Record, value: JsonObject) -> None:
         text = text_at(value, "systemPrompt")
         if not text:
-            record.skip("settings")
+            record.skip("settings without a system prompt")
         elif self._system is None or self.draft.mark() == self._system[1] + 1:
             if self._system is not None:
                 self.draft.undo(self._system[1], "a later system prompt took its place")

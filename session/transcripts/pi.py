@@ -53,6 +53,9 @@ FEW = 5
 INCOMPLETE = ("aborted", "error")
 """Stop reasons of responses that broke off."""
 
+UNSAID = "?"
+"""Stands for the parent of an entry that does not name one."""
+
 
 def claims(value: object) -> bool:
     """Return True if the value is a line of pi."""
@@ -96,7 +99,8 @@ def _abandoned_entries(source: Source) -> set[int]:
                 entry_id = id_at(value, "id") if text_at(value, "type") != "session" else ""
                 if entry_id:
                     index_of[entry_id] = len(parents)
-                parents.append((bool(entry_id), text_at(value, "parentId")))
+                parent = value.get("parentId", UNSAID)  # null at the root
+                parents.append((bool(entry_id), parent if isinstance(parent, str) else "" if parent is None else UNSAID))
     abandoned = {index for index, (is_in_tree, _) in enumerate(parents) if is_in_tree}
     if not abandoned:
         return abandoned
@@ -107,7 +111,7 @@ def _abandoned_entries(source: Source) -> set[int]:
         if not parent:
             break
         parent_index = index_of.get(parent, index)
-        index = parent_index if parent_index < index else index - 1  # the parent's line is damaged: guess the previous entry
+        index = parent_index if parent_index < index else index - 1  # damaged or unsaid: guess the previous entry
         while index >= 0 and index not in abandoned:
             index -= 1
     return abandoned

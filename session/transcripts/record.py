@@ -32,16 +32,20 @@ class Record:
     text_bytes: int = 0
     unknown_bytes: int = 0
 
-    def weigh(self, size: int, since: int) -> None:
+    def weigh(self, size: int, since: int, unread: int = 0) -> None:
         """Add the text of a value that was read.
 
         Args:
             size: Its text in bytes.
             since: How many reasons there were before it. It is unknown if a later one says that the reader did not know all of it.
+            unread: Bytes of it that are in no item, though no reason says why.
         """
         self.text_bytes += size
         if self.fate is DAMAGED or any(UNKNOWN in reason for reason in self.reasons[since:]):
             self.unknown_bytes += size
+        elif unread:
+            self.unknown_bytes += min(unread, size)
+            self.reasons.append(f"{unread:,} bytes of text in unknown fields")
 
     def skip(self, reason: str) -> None:
         """Record why the model never saw the record, or a part of it."""

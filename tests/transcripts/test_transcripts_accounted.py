@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ from session.errors import TranscriptError
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Reasoning
 from session.transcripts import grok, kimi, qwen, read_transcript
 from session.transcripts.detect import read_account
-from session.transcripts.record_feed import text_size
+from session.transcripts.record_feed import prose_of, text_size, texts_in
 from session.transcripts.reported_requests import read_requests
 from tests.support.shared import TRANSCRIPTS
 from tests.transcripts.test_transcripts_goose import GOOSE_FILE
@@ -213,3 +215,50 @@ def test_the_lines_that_are_not_parsed_report_no_usage(name: str, tmp_path: Path
     reader = {"kimi": kimi, "qwen": qwen}[name].Requests(path)
     every = [request for record in LOGS[name] for request in reader.read(record) if request.total]
     assert list(read_requests(path).requests) == every != []
+
+
+def _places(value: object, place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the place of each field with prose in it: the fields around it, from the outside."""
+    for name, member in value.items() if isinstance(value, dict) else [("", each) for each in value] if isinstance(value, list) else []:
+        inside = (*place, name)[: None if name else -1]
+        if name and prose_of(member, frozenset()):
+            yield inside
+        yield from _places(member, inside)
+
+
+def _at_length(value: Any, name: str = "") -> Any:
+    if isinstance(value, dict):
+        return {key: _at_length(member, key) for key, member in value.items()}
+    if isinstance(value, list):
+        return [_at_length(member, name) for member in value]
+    return f"{value} and so on, at length" if isinstance(value, str) and name in ("text", "content", "output", "command") else value
+
+
+def _renamed(value: Any, place: tuple[str, ...]) -> Any:
+    if isinstance(value, list):
+        return [_renamed(member, place) for member in value]
+    if not isinstance(value, dict) or place[0] not in value:
+        return value
+    name = place[0] if place[1:] else f"{place[0]}V2"
+    inside = {key: _renamed(member, place[1:]) if place[1:] and key == name else member for key, member in value.items()}
+    return {name if key == place[0] else key: member for key, member in inside.items()}
+
+
+@pytest.mark.parametrize("name", sorted({*LOGS} - {"otel", "pi"}))
+def test_a_renamed_field_loses_no_prose_in_silence(name: str, tmp_path: Path) -> None:
+    """Formats change. What stood in an item, and stands in none after its field is renamed, is unknown, or the reader refuses."""
+
+    def read(records: list[dict[str, Any]]) -> tuple[set[str], int]:
+        account = read_account(_write(tmp_path / "log.jsonl", records))
+        items = [item for session in account.sessions for item in session.items]
+        return prose_of(list(texts_in(items)), frozenset()), sum(line.unknown_bytes for line in account.lines if line.fate != "damaged")
+
+    records = _at_length(LOGS[name])
+    known, _ = read(records)
+    lost = unknown = 0
+    for place in dict.fromkeys(_places(records)):
+        with suppress(TranscriptError):
+            found, added = read(_renamed(records, place))
+            gone = sum(len(text) for text in known - found)
+            lost, unknown = lost + gone, unknown + min(added, gone)
+    assert unknown >= lost * 0.75 > 0  # where a part of a record is left out for a reason, the reason stands for all of it

@@ -23,6 +23,7 @@ Which record becomes what:
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
@@ -30,7 +31,7 @@ from pathlib import Path
 
 from session.errors import TranscriptError
 from session.session import Session
-from session.transcripts.account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, TranscriptAccount
+from session.transcripts.account import DAMAGED, ITEM, MERGED, NOT_CONTEXT, Fate, LineRecord, TranscriptAccount, unknown_warnings
 from session.transcripts.draft import limit_warnings
 from session.transcripts.source import Line, Source, read_lines
 from session.transcripts.values import text_at
@@ -151,19 +152,18 @@ def read_file(
     if not conversations:
         raise TranscriptError(path, f"none of its {line_count} lines is a message ({_first_reason(entries, problems)})")
     sessions = [_session(conversation, path, reader) for conversation in conversations]
-    records = []
-    counts: dict[str, dict[str, int]] = {session.id: {} for session in sessions}
-    for record in _line_records(path.name, entries, problems, line_count, sessions[0].id):
-        session_counts = counts[record.session]
-        session_counts[record.fate] = session_counts.get(record.fate, 0) + 1
-        if with_account:
-            records.append(record)
+    records = list(_line_records(path.name, entries, problems, line_count, sessions[0].id))
+    of_session: dict[str, list[LineRecord]] = {session.id: [] for session in sessions}
+    for record in records:
+        of_session[record.session].append(record)
     for session, conversation in zip(sessions, conversations, strict=True):
-        session.metadata["lines"] = counts[session.id]
-        session.metadata["warnings"] = limit_warnings([*(warnings if session is sessions[0] else []), *conversation.warnings])
+        own = of_session[session.id]
+        session.metadata["lines"] = dict(Counter(record.fate for record in own))
+        others = warnings if session is sessions[0] else []
+        session.metadata["warnings"] = limit_warnings([*unknown_warnings(own), *others, *conversation.warnings])
     session_ids = frozenset(entry.session for entry in entries if entry.session)
     agents = frozenset(conversation.thread for conversation in conversations if conversation.thread)
-    return FileContents(sessions, count_main(conversations), records, session_ids, agents)
+    return FileContents(sessions, count_main(conversations), records if with_account else [], session_ids, agents)
 
 
 def _read_entries(lines: Iterable[Line]) -> tuple[ClaudeCodeLineReader, dict[int, str], int]:
@@ -218,7 +218,8 @@ def _line_records(file: str, entries: list[Entry], problems: dict[int, str], lin
             reasons.append(problem)
         items = tuple(item.id for entry in line_entries for item in entry.items)
         owner = (line_entries[0].owner if line_entries else "") or main_id
-        yield LineRecord(file, line, fate, "; ".join(reasons) or ("" if items else "blank line"), owner, items)
+        size, unknown = (sum(getattr(entry, name) for entry in line_entries) for name in ("text_bytes", "unknown_bytes"))
+        yield LineRecord(file, line, fate, "; ".join(reasons) or ("" if items else "blank line"), owner, items, size, unknown)
 
 
 def _first_reason(entries: list[Entry], problems: dict[int, str]) -> str:

@@ -43,6 +43,8 @@ class Entry:
         fate: What became of it.
         reason: The reason for the fate.
         owner: Id of the session that it went into.
+        text_bytes: Bytes of text in the record.
+        unknown_bytes: Those of them that the reader does not know.
     """
 
     line: int
@@ -60,6 +62,8 @@ class Entry:
     fate: Fate = "not context"
     reason: str = ""
     owner: str = ""
+    text_bytes: int = 0
+    unknown_bytes: int = 0
 
     @property
     def is_talk(self) -> bool:

@@ -11,7 +11,8 @@ from session.parts import Part, Text
 from session.sanitize import clean
 from session.transcripts.account import DAMAGED, ITEM, MERGED
 from session.transcripts.block_parser import is_result, parts_of, piece_of
-from session.transcripts.record_feed import EMPTY
+from session.transcripts.record import Record
+from session.transcripts.record_feed import EMPTY, text_size, unread_size
 from session.transcripts.source import UNREADABLE
 from session.transcripts.values import JsonObject, count_at, id_at, list_at, object_at, seconds, text_at
 
@@ -49,6 +50,7 @@ class ClaudeCodeLineReader:
         self._thread_of_uuid: dict[str, str] = {}
         self._latest: dict[str, Entry] = {}  # by thread
         self._queue = PromptQueue()
+        self._known: set[int] = set()
         self._time = 0.0
         self._session = ""
 
@@ -64,6 +66,7 @@ class ClaudeCodeLineReader:
         except (FormatError, RecursionError) as error:
             del self.entries[entry_count:]
             self._add_damaged(line, str(error) if isinstance(error, FormatError) else UNREADABLE)
+        _weigh(self.entries[entry_count:], value, self._known)
 
     def _add_damaged(self, line: int, reason: str) -> None:
         self.entries.append(Entry(line, "", "", self._session, "", fate=DAMAGED, reason=reason))
@@ -315,3 +318,13 @@ class ClaudeCodeLineReader:
             entry = self._new_entry(line, inner, self._intern(agent))
             self._read_message(entry, kind, inner)
             self._add(entry)
+
+
+def _weigh(entries: list[Entry], value: object, known: set[int]) -> None:
+    """Weigh the text of a record, for which these entries stand. `known` is as for `unread_size`."""
+    first = entries[0]
+    record = Record(first.line, first.fate, [entry.reason for entry in entries if entry.reason])
+    record.items = [item for entry in entries for item in entry.items]
+    record.weigh(text_size(value), 0, unread := unread_size(value, record, "claude_code", known))
+    first.text_bytes, first.unknown_bytes = record.text_bytes, record.unknown_bytes
+    first.reason = record.reasons[-1] if unread else first.reason

@@ -56,7 +56,7 @@ def _part(block: object, reasons: list[str]) -> Part | None:
     if isinstance(block, str):
         return Text(block)
     if not isinstance(block, dict):
-        reasons.append(f"left out a part that is a {type(block).__name__}")
+        reasons.append(f"left out a part of unknown form: a {type(block).__name__}")
         return None
     kind = block.get("type")
     if kind in ("input_text", "output_text", "text", "summary_text", "reasoning_text", "refusal"):

@@ -23,6 +23,14 @@ _REPEATS = {
     "assistant.reasoning_delta": "the reasoning is in the assistant's message",
 }
 """Events that repeat another one, and the reason to skip them."""
+_SCREEN = frozenset(
+    (
+        *("abort", "command", "elicitation", "exit_plan_mode", "external_tool", "hook", "pending_messages", "permission", "session"),
+        *("assistant.intent", "assistant.streaming_delta", "assistant.turn_end", "assistant.turn_start", "subagent", "user_input"),
+        *("tool.execution_partial_result", "tool.execution_progress"),
+    )
+)
+"""Events for the tool or the screen, and families of them."""
 
 
 class CopilotLineReader:
@@ -117,4 +125,5 @@ class CopilotLineReader:
         if kind in _REPEATS:
             record.merge(_REPEATS[kind])
         else:
-            record.skip(f"an event for the tool or the screen: {kind}"[:100])
+            is_known = kind in _SCREEN or kind.partition(".")[0] in _SCREEN
+            record.skip(f"{'an event for the tool or the screen:' if is_known else 'unknown event'} {kind}"[:100])

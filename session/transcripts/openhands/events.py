@@ -131,6 +131,8 @@ class OpenHandsEventReader:
             return
         metadata = object_at(event, "tool_call_metadata")
         content = _observation_text(event, observation)
+        if observation == "edit" and content != event.get("content"):
+            record.skip("the difference that the edit made, for the screen")
         cause = _event_id(event.get("cause"))
         cause_items = self._items_of_event.get(cause, ()) if cause is not None else ()
         call_id = text_at(metadata, "tool_call_id") or (self._call_of_event.get(cause, "") if cause is not None else self._last_call_id)

@@ -54,7 +54,7 @@ class OpenHandsSdkReader:
             case "ConversationStateUpdateEvent":
                 self._read_state(record, event)
             case _:
-                record.skip(f"an event that the model never sees: {kind or 'without a kind'}")
+                record.skip(f"{'an event that the model never sees:' if kind in _KINDS else 'an unknown event:'} {kind or 'of no kind'}")
         self._event_items.add(id_at(event, "id"), [item.id for item in record.items[item_count:]])
 
     def _read_message(self, record: Record, event: JsonObject) -> None:
