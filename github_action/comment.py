@@ -109,10 +109,12 @@ def main(environment: Mapping[str, str]) -> int:
         return 1
     command = [sys.executable, "-m", "context_window", "spend", "--by", "pr", "--json", "--no-cache", "--", *logs]
     spent = subprocess.run(command, stdout=subprocess.PIPE, check=False)  # noqa: S603
+    report = json.loads(spent.stdout or "{}")
     if spent.returncode:
+        for fault in report.get("faults", ()):  # quoted, since a line that begins with two colons is a command to the runner
+            print(f"{json.dumps(fault['path'])}: {fault['problem']}")
         print("::error::the logs cannot be read; see above")
         return 1
-    report = json.loads(spent.stdout)
     row = next((row for row in report["rows"] if row["name"] == pull["html_url"]), None)
     if row is None:
         read = f"{report['logs']:,} {'was' if report['logs'] == 1 else 'were'} read"

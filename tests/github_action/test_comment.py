@@ -17,6 +17,7 @@ import pytest
 from github_action.comment import MARK, PAGE, comment_text
 from tests.support.claude_lines import Log, call, result
 from tests.support.shared import ROOT
+from tests.support.shell import POSIX
 
 PULL = "https://github.com/me/shop/pull/7"
 TOKEN = "made up"
@@ -157,6 +158,21 @@ def test_what_cannot_be_read_is_an_error(tmp_path: Path, github: GitHub, logs: s
     assert "::error::" in done.stdout
     assert "Traceback" not in done.stderr
     assert github.comments == []
+
+
+@POSIX
+def test_what_cannot_be_read_is_named_and_no_name_is_a_command(tmp_path: Path, github: GitHub) -> None:
+    """to the runner, which obeys lines that begin with two colons; a name is no command of the shell either"""
+    names = ("no $(touch pwned) folder", "::add-mask::a.jsonl", "a\n  ::error::b.jsonl")
+    for name in names[1:]:
+        (tmp_path / "my logs").mkdir(exist_ok=True)
+        (tmp_path / "my logs" / name).write_text("{]")
+    done = run(tmp_path, github, f"{names[0]}\nmy logs\n")
+    lines = (done.stdout + done.stderr).splitlines()
+    assert [line for line in lines if line.lstrip().startswith("::")] == ["::error::the logs cannot be read; see above"]
+    assert f'"{names[0]}": no such file' in lines
+    assert all(any(line.endswith(f'{json.dumps(name)[1:-1]}": no log of a known format found') for line in lines) for name in names[1:])
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["event.json", "my logs"]
 
 
 def test_what_is_not_known_is_said() -> None:
