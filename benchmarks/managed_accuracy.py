@@ -25,12 +25,13 @@ from accuracy import is_held_out
 from session_steps import log_files
 
 from context_window import ContextWindow, ContextWindowManager
+from context_window.counting.documents import text_of
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
 from session import Session
 from session.errors import SessionError
 from session.items import Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning, parts_of_item
-from session.parts import Text
+from session.parts import Document, Text
 from session.transcripts import read_transcripts
 from session.units import grouping
 from session.usage import Usage
@@ -39,6 +40,8 @@ UNSEEN = 6_000
 """Tokens of the simulated provider's requests that the library does not see."""
 FRAME = 5
 """Tokens that it adds to every item."""
+SEALED = 4
+"""Characters of a signature for each token of reasoning that it hides."""
 PIECES = re.compile(r"[A-Za-z]{1,5}|[^\W\d_]|\d|\n[ \t]*|[^\w\s]|_")
 REQUESTS = 150
 """Requests of a session that are replayed."""
@@ -69,11 +72,14 @@ def tokens_of(item: Item) -> int:
         case FunctionCall():
             texts = [item.name, item.arguments]
         case Reasoning():
-            texts = [item.text]
+            texts = [item.text or "_" * (len(item.signature or "") // SEALED)]
         case Compaction():
             texts = [item.summary]
         case Message() | FunctionCallOutput():
-            texts = [part.text for part in parts_of_item(item) if isinstance(part, Text)]
+            parts = parts_of_item(item)
+            texts = [part.text for part in parts if isinstance(part, Text)] + [
+                text_of(part) or "" for part in parts if isinstance(part, Document)
+            ]
         case _:
             return 0
     return FRAME + sum(sum(1 for _ in PIECES.finditer(text)) for text in texts)

@@ -197,8 +197,7 @@ class UnknownModelError(ContextWindowError, ValueError):
     def __str__(self) -> str:
         hint = f" Did you mean {' or '.join(self.alike)}?" if self.alike else ""
         return (
-            f"the context window of model {short(self.model)} is not known.{hint} "
-            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
+            f"the context window of model {short(self.model)} is not known.{hint} Pass max_tokens=…, the tokens that its prompt may have."
         )
 
 

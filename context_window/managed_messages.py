@@ -15,6 +15,7 @@ from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
+from operator import is_
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from session.errors import FormatError, short
@@ -45,6 +46,7 @@ CONVERSE_BLOCKS = frozenset(
     {"text", "image", "document", "video", "audio", "toolUse", "toolResult", "guardContent", "cachePoint", "reasoningContent"}
     | {"citationsContent", "searchResult"}
 )
+CONTENTS = frozenset({"content", "contents", "parts", "blocks"})
 LEVELS_MAX = 200
 SMOLAGENTS_ROLES = frozenset({"tool-call", "tool-response"})
 
@@ -141,8 +143,9 @@ def manage(
     windows = _windows(_checked_window(window, max_tokens, model))
     windows.forget_idle(IDLE_SECONDS)
     wire, given = format_of_objects(messages[0] if messages else None), list[Any](messages)
+    objects: dict[int, object] = {}
     if wire is None:
-        given = _as_dicts(messages)
+        given, objects = _as_dicts(messages)
         wire = _format_of(given or [{"role": "user"}], model, are_steps=bool(given) and hasattr(messages[0], "render_as_markdown"))
         _check_roles(given, wire.adapter.roles)
     definitions = [json.loads(text) for text in tool_texts(tools)]
@@ -155,7 +158,7 @@ def manage(
         raise FormatError("messages", "nested too deeply") from None
     shown: Sequence[M] = messages
     if fitted is not None:
-        shown = list[Any](fitted) if wire.is_of_objects else _as_given(wire.in_order({}, fitted), given, messages)
+        shown = list[Any](fitted) if wire.is_of_objects else _as_given(wire.in_order({}, fitted), given, messages, objects)
     return ManagedMessages(shown, Source(windows, wire, conversation))
 
 
@@ -187,23 +190,21 @@ def _checked_window(window: ContextWindow | None, max_tokens: int | str | None, 
     return settings
 
 
-def _as_dicts(messages: Sequence[object]) -> list[Json]:
+def _as_dicts(messages: Sequence[object]) -> tuple[list[Json], dict[int, object]]:
+    """Return messages as dictionaries, and by the id of a dictionary in one the object of which it has the fields."""
     given = [_as_dict(message, f"messages[{index}]") for index, message in enumerate(messages)]
     for index, message in enumerate(given):
         _check(message, f"messages[{index}]")
-    return given
+    objects: dict[int, object] = {}
+    return [_plain(message, objects) for message in given], objects
 
 
 def _as_dict(message: object, where: str) -> Json:
     """Return a message as a dictionary: itself, or its fields."""
     if isinstance(message, dict):
         return message
-    options = {"mode": "json", "by_alias": True, "exclude_none": True}
-    # Agno's hold a clock, which has no JSON form. Clients' own `model_dump` may not know of a fallback.
-    for name, arguments in (("model_dump", options), ("model_dump", {**options, "fallback": _nothing}), ("to_dict", {})):
-        if callable(dump := getattr(message, name, None)) and not isinstance(message, type):
-            with suppress(TypeError, ValueError):
-                return dump(**arguments)  # type: ignore[no-any-return]  # a dictionary, of any model
+    if (fields := _dumped(message)) is not None:
+        return fields
     if not (hasattr(message, "role") and hasattr(message, "content")):
         raise ArgumentError(
             where, message, "pass each message as a dictionary, or as an object with model_dump, to_dict, or role and content"
@@ -216,16 +217,47 @@ def _as_dict(message: object, where: str) -> Json:
     return {"role": message.role, "content": message.content}
 
 
+def _dumped(value: object) -> Json | None:
+    """Return the fields of an object of a client or framework; None for any other value."""
+    options = {"mode": "json", "by_alias": True, "exclude_none": True}
+    # Agno's hold a clock, which has no JSON form. Clients' own `model_dump` may not know of a fallback.
+    for name, arguments in (("model_dump", options), ("model_dump", {**options, "fallback": _nothing}), ("to_dict", {})):
+        if callable(dump := getattr(value, name, None)) and not isinstance(value, type):
+            with suppress(TypeError, ValueError):
+                return dump(**arguments)  # type: ignore[no-any-return]  # a dictionary, of any model
+    return None
+
+
+def _plain(value: Any, objects: dict[int, object]) -> Any:
+    """Return JSON with the fields of a client's objects in it, as in `{"role": "assistant", "content": answer.content}`."""
+    if isinstance(value, dict):
+        members = {name: _plain(member, objects) for name, member in value.items()}
+        return value if all(map(is_, members.values(), value.values())) else members
+    if isinstance(value, list | tuple):
+        listed = [_plain(member, objects) for member in value]
+        return value if all(map(is_, listed, value)) else listed
+    if value is None or isinstance(value, str | int | float | bytes) or (fields := _dumped(value)) is None:
+        return value
+    objects[id(fields)] = value
+    return fields
+
+
 def _nothing(_: object) -> None:
     """Return None for what has no JSON form."""
 
 
-def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequence[M]) -> list[M]:
+def _as_given(view: Sequence[Json], dictionaries: Sequence[Json], messages: Sequence[M], objects: Mapping[int, object]) -> list[M]:
     """Return the messages of a view in the class of those that were given. What stayed whole is the object that was given."""
     originals = {id(each): message for each, message in zip(dictionaries, messages, strict=True)}
     kinds = {type(message) for message in messages}
-    made: Callable[[Json], Any] = dict if dict in kinds else _maker(kinds, messages)
+    made: Callable[[Json], Any] = partial(_with_objects, objects) if dict in kinds else _maker(kinds, messages)
     return [originals[id(each)] if id(each) in originals else made(each) for each in view]
+
+
+def _with_objects(objects: Mapping[int, object], message: Json) -> Json:
+    return {
+        name: [objects.get(id(member), member) for member in value] if isinstance(value, list) else value for name, value in message.items()
+    }
 
 
 def _maker(kinds: set[Any], messages: Sequence[Any]) -> Callable[[Json], Any]:
@@ -262,8 +294,12 @@ def _check(value: Any, where: str) -> None:
 
 
 def _check_roles(messages: Sequence[Json], roles: Collection[str | None]) -> None:
-    """Raise `FormatError` for a role that the format does not have: it is no user's."""
+    """Raise `FormatError` for a role that the format does not have: it is no user's. Also for words in an unknown field."""
     for index, message in enumerate(messages):
+        others = [name for name, value in message.items() if value and name != "role"]
+        if message.get("role") in ("user", "system", "developer") and others and CONTENTS.isdisjoint(message):
+            names = ", ".join(map(short, others[:3]))
+            raise FormatError(f"messages[{index}]", f"has no content that can be read, only {names}; pass a format that `manage` names")
         role = message.get("role")
         if roles and getattr(role, "value", role) not in roles:
             names = ", ".join(role for role in roles if role)
@@ -302,6 +338,7 @@ def _windows(window: ContextWindow) -> Windows:
 
 def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False) -> MessageFormat:
     """Return the format of the messages, which may be steps of smolagents. Where all formats look alike, the model's name decides."""
+    from .function_calls import FunctionCallFormat, is_function_call
     from .gateway.agent_framework_messages import AgentFrameworkFormat
     from .gateway.anthropic_messages import AnthropicWire
     from .gateway.autogen_messages import TYPES, AutoGenFormat
@@ -325,6 +362,8 @@ def _format_of(messages: Sequence[Json], model: str, *, are_steps: bool = False)
         return LlamaIndexFormat()
     if str(messages[0].get("type")) in TYPES:
         return AutoGenFormat()
+    if any(map(is_function_call, messages)):
+        return FunctionCallFormat()
     for index, message in enumerate(messages):
         for block in _blocks(message):
             if "type" not in block and CONVERSE_BLOCKS.isdisjoint(block):

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from session.errors import SessionError
+from session.json_strings import json_value
 from session.providers import Violation, validate_anthropic
 
 from .repair import REFUSED
@@ -33,7 +34,7 @@ def repaired_log(lines: Iterable[bytes]) -> Iterator[RepairedLine]:
     """Yield the lines of a log, with their ends, mended. Raises ValueError if a line is no JSON."""
     for line in lines:
         faults: list[str] = []
-        value = _mended(json.loads(line), faults) if line.strip() else None
+        value = _mended(json_value(line), faults) if line.strip() else None
         end = line[len(line.rstrip(b"\r\n")) :]
         mended = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode(errors="surrogatepass") + end if faults else line
         yield RepairedLine(mended, faults)

@@ -16,7 +16,7 @@ from typing import Any
 from session.plan_limits import PlanLimits, clock, limits_of
 from session.printable import short_name
 
-from .kept_limits import keep_limits
+from .kept_limits import keep_limits, kept_limits
 from .pauses import ColdCache, cold_cache
 from .transcript_tail import (
     TAIL_BYTES,
@@ -41,7 +41,9 @@ WARNED_FROM, ALARMED_FROM = 0.7, 0.9
 """Parts of the window from which its figures are yellow, and red."""
 GATEWAY_SECONDS = 0.2
 """Patience with a gateway on this machine: with each of its steps; with all of them, twice as much."""
-YELLOW, RED, PLAIN = "\033[33m", "\033[31m", "\033[0m"
+KEPT_SECONDS = 600
+"""Seconds for which the limits count that a gateway was told of."""
+YELLOW, RED, PLAIN = "\033[38;5;166m", "\033[38;5;197m", "\033[0m"
 
 
 def status_line(status: object, limits: PlanLimits | None = None, *, colours: bool = False) -> str:
@@ -107,13 +109,20 @@ def main() -> int:
     if status is None:
         sys.stderr.write("context-window: statusline expects the JSON object that Claude Code passes to its status line command\n")
         return 2
-    limits = limits_of(TOOL, status.get("rate_limits"), datetime.now(UTC).timestamp())
+    now = datetime.now(UTC).timestamp()
+    limits = limits_of(TOOL, status.get("rate_limits"), now)
     if limits is not None:  # only the status line is told of them
         keep_limits(TOOL, status["rate_limits"], limits.time)
-    line = status_line(status, limits, colours=not os.environ.get("NO_COLOR"))
+    line = status_line(status, limits or _kept_limits(now), colours=not os.environ.get("NO_COLOR"))
     sys.stdout.buffer.write(line.encode() + b"\n")
     sys.stdout.buffer.flush()
     return 0
+
+
+def _kept_limits(now: float) -> PlanLimits | None:
+    """Return the limits that a gateway was told of a short while ago, if Claude Code's requests pass one."""
+    kept = kept_limits().get(TOOL) if os.environ.get("ANTHROPIC_BASE_URL") else None
+    return limits_of(TOOL, kept.get("rate_limits"), kept["time"]) if kept and 0 <= now - kept["time"] < KEPT_SECONDS else None
 
 
 def pause_main() -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from session.json_strings import json_value
 from session.opening import open_regular
 
 TAIL_BYTES, LONGEST_TAIL = 512 * 1024, 8 * 1024 * 1024
@@ -43,7 +43,7 @@ def last_requests(lines: list[bytes]) -> list[StatusRequest]:
     last_id = None
     for line in lines:
         try:
-            record = object_of(json.loads(line))
+            record = object_of(json_value(line))
         except (ValueError, RecursionError):  # the first line may be cut off, the last may be half written
             continue
         if record.get("subtype") == "compact_boundary" and not record.get("isSidechain"):
@@ -77,7 +77,7 @@ def last_answer(lines: list[bytes]) -> LastAnswer | None:
     """Return the last answer of the main conversation in these lines of a transcript; None if there is none with a time."""
     for line in reversed(lines):
         try:
-            record = object_of(json.loads(line))
+            record = object_of(json_value(line))
             message = object_of(record.get("message"))
             usage, model = object_of(message.get("usage")), message.get("model")
             request = request_of(usage)

@@ -1,4 +1,4 @@
-"""The string values in the JSON text of an object, such as a call's arguments, changed in place. All else stays the same."""
+"""JSON of others: values whose integers have too many digits for Python, and the texts in a call's arguments, changed in place."""
 
 from __future__ import annotations
 
@@ -45,10 +45,33 @@ def longest_string(text: str) -> int:
     return max((end - start for start, end in _string_spans(text)), default=0)
 
 
+def json_value(text: str | bytes) -> Any:
+    """Return the value of a JSON text. An integer of more digits than Python converts is a text.
+
+    Raises:
+        ValueError: It is no JSON.
+        RecursionError: It is nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, UnicodeDecodeError):
+        raise
+    except ValueError:
+        return json.loads(text, parse_int=int_or_text)
+
+
+def int_or_text(digits: str) -> int | str:
+    """Return the integer, or its digits if they are too many for Python."""
+    try:
+        return int(digits)
+    except ValueError:
+        return digits
+
+
 def object_of(text: str) -> dict[str, Any] | None:
     """Return the values of a JSON object by their keys; None for any other text."""
     try:
-        value = json.loads(text)
+        value = json_value(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict) else None

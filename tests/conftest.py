@@ -9,16 +9,20 @@ import sys
 import threading
 from collections.abc import Generator
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+
+if TYPE_CHECKING:
+    from tests.support.shell import Shell
 
 # Asserts in helpers must explain themselves as those in tests do. Before anything imports them.
 pytest.register_assert_rewrite("tests.support")
 
 # The same examples on every run and on every machine, and no database: who sees a red test sees it again, and so does everybody else.
 # No deadline in any profile: how long an example takes says more about the machine than about the code.
-settings.register_profile("default", max_examples=30, deadline=None, derandomize=True, database=None, print_blob=True)
+settings.register_profile("default", max_examples=20, deadline=None, derandomize=True, database=None, print_blob=True)
 # For a mutation run (CONTRIBUTING.md), where a suite must fail or pass in seconds, a few hundred times over.
 settings.register_profile(
     "mutation", settings.get_profile("default"), max_examples=60, phases=[Phase.explicit, Phase.generate], print_blob=False
@@ -64,7 +68,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Adds `--long`, `--hunt` and `--examples`."""
-    parser.addoption("--long", action="store_true", help="run the tests marked `long` too, and 100 random examples instead of 30")
+    parser.addoption("--long", action="store_true", help="run the tests marked `long` too, and 100 random examples instead of 20")
     parser.addoption("--hunt", nargs="?", type=int, const=-1, metavar="SEED", help="draw new examples, from this seed or a new one")
     parser.addoption("--examples", type=int, metavar="N", help=f"random examples of each property; {HUNT_EXAMPLES:,} with --hunt")
 
@@ -141,3 +145,11 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     finally:
         sys.settrace(tracer)
         threading.settrace(of_threads)
+
+
+@pytest.fixture
+def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> "Shell":
+    """Return the command line, run in this process. Rooms whose commands need more have one of their own."""
+    from tests.support.shell import Shell
+
+    return Shell(capsys, monkeypatch)

@@ -16,14 +16,16 @@ costs at most 1,200 + 100 + 18 = 1,318.
     but a few of the increments seen before would have stayed within. One more is left out than the coverage allows: a jump, text that a
     tool sends and does not log, raises the anchor and not the margin. An increment is learned only between two reported requests, if
     nothing was edited in between and the second cost more. Where a report was too high by tokens that the next one lacks, the two
-    increments count as one.
+    increments count as one. Where a router went to another host for the same model, the difference is that of the hosts (`Hosts`): it is
+    no increment, and totals have as much more as another host of the log would count.
 4.  A response may cost more than its local count, because of hidden reasoning. The larger of its reported output and its local count
     counts as added. Where reasoning leaves the prompt with its turn (`Limits.drops_thinking`), only the local count does in the next turn.
 5.  A token that is taken lowers the total by less than one, since it may have been counted too high: by
-    `CalibrationRule.removal_worth` thousandths of a local token, or of one of the provider's if that counts less. Once enough increments
-    are known, their average cost of a local token tells instead, less a margin that falls as more of them is taken. And whatever is taken,
-    a request costs hardly more beyond its local count than it did when totals started. So a compaction starts near the truth. In a tool's
-    log, a summary also stands for the last items: an anchor after it does not count them, even if the view still has them.
+    `CalibrationRule.removal_worth` thousandths of a local token, or of one of the provider's if that counts less. But what was added
+    since the smallest request that totals started from has a known cost: the two reports' difference, without jumps. A token of it is
+    worth their average, less a margin that falls as more of them is taken. And whatever is taken, a request costs hardly more beyond its
+    local count than that smallest one did. So a compaction starts near the truth. In a tool's log, a summary also stands for the last
+    items: an anchor after it does not count them, even if the view still has them.
 6.  A report is used only if it can be of the view (`PlausibilityCheck`). A log may have been sent untrimmed, or trimmed by other limits. If
     the local count of the request that was really sent is known (`extra["counted"]`), the report tells how the provider's count differs
     from the local one, whatever the view. A report on the log, not on its view, is the anchor of the total of the log.
@@ -32,6 +34,6 @@ costs at most 1,200 + 100 + 18 = 1,318.
     from that until its own request is reported.
 9.  Everything depends on the log and its reports alone. Every replay of them gives the same totals.
 
-Files: `rule.py` the constants; `conformal.py` rule 3; `plausibility.py` rule 6; `reported_totals.py` rules 1, 2, 4 and
+Files: `rule.py` the constants; `conformal.py` and `hosts.py` rule 3; `plausibility.py` rule 6; `reported_totals.py` rules 1, 2, 4 and
 5; `report_feed.py` rules 7 and 8; `reports.py` reports that are in no log.
 """

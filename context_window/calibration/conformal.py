@@ -1,6 +1,6 @@
 """An upper bound on the tokens by which a request grows, from how far earlier increments exceeded their local counts.
 
-Split conformal prediction with whole numbers only, so that every machine gets the same figures. Theory of operation, rules 3 to 5.
+Split conformal prediction with whole numbers only, so that every machine gets the same figures. Theory of operation, rules 3 and 4.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ SAMPLES_MIN = 5
 SCALE_MAX = 5_000
 """Tokens of an increment that count in the scale of its error. Text that is in no log does not grow with an output of 50,000 tokens, and
 over so many tokens the errors of a count cancel out."""
-WORTH_PART = 900
-"""Thousandths of the average increment's cost of a local token that a removed token is worth, if few are removed."""
+JUMP = 2
+"""An increment of more than so many times what is expected has a jump in it: text that is in no log."""
 
 
 class Increment(NamedTuple):
@@ -54,12 +54,16 @@ class Increments:
     Expected is the median ratio of reported to local tokens, once there are enough. The score of an increment, in thousandths, is its
     excess over that, divided by a scale (`_scale`): providers add tokens in proportion to the new items, and tools in proportion to the
     request before. One score more is left out than the coverage allows: a jump, text that is in no log, says nothing of the next increment.
+
+    Attributes:
+        rule: The constants.
+        jumps: Tokens of the jumps in the latest increments: what they had beyond `JUMP` times what is expected.
     """
 
     def __init__(self, rule: CalibrationRule) -> None:
         self.rule = rule
         self._seen: deque[Increment] = deque(maxlen=rule.max_samples)
-        self._local = self._ordinary = 0  # tokens of all seen: by the local count; as reported, up to the bound
+        self.jumps = 0
         self._latest: Increment | None = None
         self._ratio = THOUSAND
         self._median_score = 0
@@ -85,17 +89,17 @@ class Increments:
             reported_tokens: The increment as reported.
         """
         rule = self.rule
-        self._seen.append(Increment(request_tokens, local_tokens, min(reported_tokens, rule.max_ratio * local_tokens)))
-        samples = len(self._seen)
+        self._seen.append(Increment(request_tokens, local_tokens, reported_tokens))
+        capped = [seen._replace(reported=min(seen.reported, rule.max_ratio * seen.local)) for seen in self._seen]
+        samples = len(capped)
         if samples >= SAMPLES_MIN:
-            self._ratio = sorted(THOUSAND * seen.reported // seen.local for seen in self._seen)[samples // 2]
-        scores = sorted(-(THOUSAND * (self._expected(seen.local) - seen.reported) // self._scale(*seen[:2])) for seen in self._seen)
+            self._ratio = sorted(THOUSAND * seen.reported // seen.local for seen in capped)[samples // 2]
+        scores = sorted(-(THOUSAND * (self._expected(seen.local) - seen.reported) // self._scale(*seen[:2])) for seen in capped)
         self._median_score = scores[samples // 2] if samples >= SAMPLES_MIN else 0
         left_out = 1 + samples * (THOUSAND - rule.coverage) // THOUSAND
         floors = rule.min_score, rule.prior_score if samples < rule.prior_samples else 0
         self._bound_score = max(*floors, *scores[: samples - left_out][-1:])
-        self._local = sum(seen.local for seen in self._seen)
-        self._ordinary = sum(min(seen.reported, self.bound(*seen[:2])) for seen in self._seen)
+        self.jumps = sum(max(0, seen.reported - JUMP * self._expected(seen.local)) for seen in self._seen)
 
     def bound(self, request_tokens: int, local_tokens: int) -> int:
         """Return the most tokens that a new increment should cost, at the rule's coverage; 0 if nothing is new.
@@ -107,26 +111,6 @@ class Increments:
         if local_tokens <= 0:
             return 0
         return self._expected(local_tokens) - (-self._bound_score * self._scale(request_tokens, local_tokens) // THOUSAND)
-
-    def removed(self, anchor_tokens: int, anchor_local: int, tokens: int) -> int:
-        """Return the least that the provider's count falls by if these local tokens of a request are removed.
-
-        Once enough increments are known, they tell: a token is worth a part of their average. But the more of them is removed, the less can
-        be wrong: what remains of them costs at most as much more than the average. Jumps do not count, since they need not leave. Beyond
-        the increments, and before, a token is worth a part of what the request itself cost a local token.
-
-        Args:
-            anchor_tokens: The reported tokens of the request.
-            anchor_local: Its local count.
-            tokens: The local tokens that are removed.
-        """
-        rule, known, known_worth = self.rule, 0, 0
-        if len(self._seen) >= rule.worth_samples and self._local >= rule.worth_tokens:
-            known = min(tokens, self._local)
-            rest = (2 * THOUSAND - WORTH_PART) * (self._local - known)
-            known_worth = self._ordinary * max(WORTH_PART * known, THOUSAND * self._local - rest) // (THOUSAND * self._local)
-        worth = rule.removal_worth * min(anchor_tokens, anchor_local)
-        return known_worth + (tokens - known) * worth // (THOUSAND * max(1, anchor_local))
 
     def likely(self, request_tokens: int, local_tokens: int) -> int:
         """Return the likeliest cost of a new increment. Arguments as for `bound`."""

@@ -84,7 +84,9 @@ class ReportFeed:
         else:
             model = item.extra.get("model", metadata.get("model"))
             local_count = LocalCount.parse(item.extra.get("counted"))
-            self._use(view, Report(item.usage, model if isinstance(model, str) else None, local_count), item.agent_id)
+            host = item.extra.get("host")
+            host = host if isinstance(host, str) else ""
+            self._use(view, Report(item.usage, model if isinstance(model, str) else None, local_count, host), item.agent_id)
 
     def _recorded_report(self, view: View, previous: Item | None) -> Report | None:
         """Return the recorded report of the request that ended in this item, if the item after it begins the response."""
@@ -108,7 +110,7 @@ class ReportFeed:
             sent_count = (
                 report.local_count.tokens if report.local_count is not None and report.local_count.by == self.reports.counter else None
             )
-            self.totals.on_report(view, report.usage.prompt, report.usage.output_tokens, sent_count)
+            self.totals.on_report(view, report.usage.prompt, report.usage.output_tokens, sent_count, report.host)
 
     def start_from(self, view: View, tokens: int | None) -> None:
         """Start totals from the recorded cost of a saved view, which is the log so far. Do nothing if it has none."""

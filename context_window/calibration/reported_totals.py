@@ -10,11 +10,15 @@ from typing import TYPE_CHECKING
 from session.units import HELD, NONE
 
 from .conformal import THOUSAND, Increment, Increments
+from .hosts import Hosts
 from .plausibility import PlausibilityCheck, RequestCounts, is_small
 from .rule import CalibrationRule
 
 if TYPE_CHECKING:
     from ..decision.view import View
+
+WORTH_PART = 900
+"""Thousandths of the average cost of the local tokens that were added that a removed one is worth, if few are removed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +70,9 @@ class ReportedTotals:
         self._request = RequestCounts()
         self._plausibility = PlausibilityCheck()
         self._reported_response = NONE  # the response whose report came last
-        self._first_local: int | None = None  # local count of the first request that totals started from
-        self._first_offset = 0
+        self._least_local: int | None = None  # local count of the smallest request that totals started from
+        self._least_offset = 0
+        self._hosts = Hosts()
 
     # The local count corrected
 
@@ -101,10 +106,23 @@ class ReportedTotals:
 
     def _corrected(self, anchor: Anchor, newer: int, taken: int, unlogged: int) -> int:
         removed = max(0, taken)
-        not_credited = removed - self.increments.removed(anchor.tokens, anchor.tokens - anchor.offset, removed)
-        unknown = min(removed, self._first_local or 0) * (THOUSAND - self.increments.rule.removal_worth) // THOUSAND
-        offset = anchor.offset + min(not_credited, max(0, self._first_offset - anchor.offset) + unknown) if removed else anchor.offset
-        return offset + self.increments.bound(anchor.tokens, newer + unlogged) - newer
+        not_credited = removed - self._credit(anchor, removed)
+        unknown = min(removed, self._least_local or 0) * (THOUSAND - self.increments.rule.removal_worth) // THOUSAND
+        offset = anchor.offset + min(not_credited, max(0, self._least_offset - anchor.offset) + unknown) if removed else anchor.offset
+        return offset + self._hosts.gap(anchor.tokens) + self.increments.bound(anchor.tokens, newer + unlogged) - newer
+
+    def _credit(self, anchor: Anchor, removed: int) -> int:
+        """Return the least that the provider's count falls by if these local tokens of the anchor's request are removed (rule 5)."""
+        rule, local = self.increments.rule, anchor.tokens - anchor.offset
+        added = max(0, local - (self._least_local or 0))
+        known = known_worth = 0
+        if added >= max(1, rule.worth_tokens):
+            known = min(removed, added)
+            rest = (2 * THOUSAND - WORTH_PART) * (added - known)
+            cost = max(0, added + anchor.offset - self._least_offset - self.increments.jumps)
+            known_worth = cost * max(WORTH_PART * known, THOUSAND * added - rest) // (THOUSAND * added)
+        worth = rule.removal_worth * min(anchor.tokens, local)
+        return known_worth + (removed - known) * worth // (THOUSAND * max(1, local))
 
     def _unlogged(self, view: View, anchor: Anchor) -> int:
         """Return the tokens of the anchor's response that were reported and are not in the log, but may be in the next prompt (rule 4)."""
@@ -123,7 +141,7 @@ class ReportedTotals:
         if not self._ignores_reports:
             self._request = self._counts(view)
 
-    def on_report(self, view: View, tokens: int, output: int, sent_count: int | None = None) -> None:
+    def on_report(self, view: View, tokens: int, output: int, sent_count: int | None = None, host: str = "") -> None:
         """Use a report of the request that the log's last response answers: once for each response, before the next one begins.
 
         Args:
@@ -131,6 +149,7 @@ class ReportedTotals:
             tokens: Reported tokens of the request.
             output: Reported tokens of the response.
             sent_count: Local count of the request that was sent, if that is known: it may have been of another view.
+            host: Who ran the model, if a router chose among several.
         """
         start, earlier, request = view.log.groups.response_starts[-1], self.anchor, self._request
         if self._ignores_reports or start < self._decides_from or start == self._reported_response:
@@ -139,7 +158,8 @@ class ReportedTotals:
         is_accepted = self._plausibility.accepts(tokens, request, sent_count)
         is_exact = is_accepted and sent_count in (None, request.local)
         if is_exact and earlier is not None:
-            self._learn(earlier, request, tokens)
+            self._learn(earlier, request, tokens, host)
+        self._hosts.meet(host)
         cost = tokens if is_exact else self._plausibility.predict(request.local)
         if cost is None or (not is_accepted and earlier is None):
             self._set_anchor(view, None)
@@ -163,12 +183,13 @@ class ReportedTotals:
         self._reported_response = NONE
         self._plausibility.forget()
         self.increments = Increments(self.increments.rule)
+        self._hosts = Hosts()
 
     def adopt(self, view: View, view_totals: ReportedTotals) -> None:
         """Use what the totals of the view that was sent know from reports. This view has the same log, but was not sent."""
-        self.increments = view_totals.increments
+        self.increments, self._hosts = view_totals.increments, view_totals._hosts
         self._set_anchor(view, view_totals.log_anchor)
-        self._first_local, self._first_offset = view_totals._first_local, view_totals._first_offset
+        self._least_local, self._least_offset = view_totals._least_local, view_totals._least_offset
 
     def is_reported(self, view: View) -> bool:
         """True if the request that the log's last response answers was reported."""
@@ -179,9 +200,13 @@ class ReportedTotals:
         """True if a report applied now has the same effect as one applied when the response arrived: no edit came between."""
         return self._ignores_reports or view.changes == self._request.edits
 
-    def _learn(self, earlier: Anchor, request: RequestCounts, tokens: int) -> None:
+    def _learn(self, earlier: Anchor, request: RequestCounts, tokens: int, host: str) -> None:
         """Learn from what the request had more than the anchor's, if both were reported and nothing was edited in between (rule 3)."""
-        if earlier.is_exact and earlier.edits == request.edits and request.added > 0 and tokens > earlier.tokens:
+        if not earlier.is_exact or earlier.edits != request.edits or request.added <= 0:
+            return
+        if self._hosts.is_another(host):
+            self._hosts.learn(host, tokens, earlier.tokens + self.increments.likely(earlier.tokens, request.added))
+        elif tokens > earlier.tokens:
             self.increments.follow(Increment(earlier.tokens, request.added, tokens - earlier.tokens))
 
     def _counts(self, view: View) -> RequestCounts:
@@ -195,9 +220,9 @@ class ReportedTotals:
         """Start totals here. The items of the view from the anchor's at on have come since."""
         self.anchor = self.log_anchor = anchor
         if anchor is None:
-            self._first_local = None
-        elif self._first_local is None:
-            self._first_local, self._first_offset = anchor.tokens - anchor.offset, anchor.offset
+            self._least_local = None
+        elif self._least_local is None or anchor.tokens - anchor.offset < self._least_local:
+            self._least_local, self._least_offset = anchor.tokens - anchor.offset, anchor.offset
         view.set_mark(0 if anchor is None else anchor.start)
 
 

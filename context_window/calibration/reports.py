@@ -54,11 +54,13 @@ class Report:
         usage: The provider's figures.
         model: Name of the model that was called, if known.
         local_count: Local count of the request when it was sent, if known.
+        host: Who ran the model, if a router chose among several; only in logs.
     """
 
     usage: Usage
     model: str | None = None
     local_count: LocalCount | None = None
+    host: str = ""
 
 
 def _no_reports() -> Mapping[str, Report]:

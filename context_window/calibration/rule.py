@@ -19,8 +19,7 @@ class CalibrationRule:
         request_part: The scale has this part of the request: one over so many.
         min_score: Lowest score that bounds an increment, however exact earlier counts were.
         removal_worth: Worth of a removed token until increments tell: of a local token, or of a reported one if the provider counts less.
-        worth_samples: Increments that must have been seen before their average tells the worth of a removed token.
-        worth_tokens: Local tokens that these must have had together.
+        worth_tokens: Local tokens that must have been added before their average cost tells the worth of a removed one.
         max_samples: Number of latest increments that are used.
         max_ratio: Reported tokens of an increment are capped at this many times its local count: the rest is text that is in no log.
     """
@@ -31,7 +30,6 @@ class CalibrationRule:
     request_part: int = 20
     min_score: int = 60
     removal_worth: int = 800
-    worth_samples: int = 3
     worth_tokens: int = 1_000
     max_samples: int = 100
     max_ratio: int = 3

@@ -16,6 +16,7 @@ from typing import NoReturn
 import click
 
 from .. import __version__
+from ..printable import printable
 from .output import (
     BAD_INPUT,
     BROKEN_PROMISE,
@@ -30,32 +31,44 @@ from .output import (
     tolerate_closed_pipe,
 )
 
-COMMANDS = {
-    "chat": "Talk to a model; see what fills its window and what that costs.",
-    "completion": "Print a script that completes our commands, options and paths.",
-    "convert": "Convert a transcript to another format, without trimming it.",
-    "demo": "Trim a sample session and explain each step.",
-    "gateway": "Keep any assistant's requests within a window.",
-    "mcp": "Serve an assistant tools over its own log.",
-    "models": "List the known models: windows, prices, tokenizers, images.",
-    "plan": "Explain what a trim would change, and why.",
-    "process": "Trim a transcript and write what the model would see.",
-    "repair": "Mend a request that a provider refuses, and say what was mended.",
-    "report": "Write a report as an HTML page that needs no network.",
-    "setup": "Write our part into an assistant's settings, after showing it.",
-    "spend": "Show the tokens and the money that sessions have cost.",
-    "statusline": "Print a line about the session for Claude Code to show.",
-    "timeline": "Show the window of a session at each of its requests.",
-    "top": "Browse all sessions down to the items of a window.",
-    "usage": "Show where the tokens of a transcript go.",
+SECTIONS = {
+    "What sessions cost": {
+        "spend": "Show the tokens and the money that sessions have cost.",
+        "top": "Browse all sessions down to the items of a window.",
+        "timeline": "Show the window of a session at each of its requests.",
+        "usage": "Show where the tokens of a transcript go.",
+        "report": "Write a report as an HTML page that needs no network.",
+        "statusline": "Print a line about the session for Claude Code to show.",
+    },
+    "Spend less": {
+        "gateway": "Keep any assistant's requests within a window.",
+        "setup": "Write our part into an assistant's settings, after showing it.",
+        "mcp": "Serve an assistant tools over its own log.",
+        "chat": "Talk to a model; see what fills its window and what that costs.",
+    },
+    "Work on one transcript": {
+        "demo": "Trim a sample session and explain each step.",
+        "plan": "Explain what a trim would change, and why.",
+        "process": "Trim a transcript and write what the model would see.",
+        "convert": "Convert a transcript to another format, without trimming it.",
+        "repair": "Mend a request that a provider refuses, and say what was mended.",
+    },
+    "Other commands": {
+        "models": "List the known models: windows, prices, tokenizers, images.",
+        "completion": "Print a script that completes our commands, options and paths.",
+    },
 }
-"""The commands, each with the first sentence of its help. Each is defined in the file of its name, which is imported when it is needed."""
+"""The sections of the help: the commands, each with the first sentence of its own help."""
+COMMANDS = {name: text for section in SECTIONS.values() for name, text in section.items()}
+"""The commands. Each is defined in the file of its name, which is imported when it is needed."""
 EPILOG = """\b
 Examples:
-  context-window demo
-  context-window usage session.jsonl
+  context-window                             what all sessions have cost
+  context-window spend week --by cause       why, and what would save it
+  context-window spend month --by session --top 10
+  context-window timeline --last --why       the newest session
+  context-window gateway -- claude           Claude Code, within a window
   context-window process session.jsonl --max-tokens 80000 -o trimmed.json
-  context-window convert rollout.jsonl --to openai -o messages.json
 
 Exit codes: 0 success; 1 the result breaks a requested limit (--strict); 2 bad input or usage.
 """
@@ -82,9 +95,19 @@ class _Commands(UserDict[str, click.Command]):
 
 class _Group(click.Group):
     def format_commands(self, _context: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl(list(COMMANDS.items()))
+        """Write the sections without importing the commands."""
+        for title, section in SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl([(f"{name:{max(map(len, COMMANDS))}}", text) for name, text in section.items()])
+
+    def resolve_command(self, context: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the first argument names. One that names none may be a misspelling, or a question about money."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            from ..alike import did_you_mean
+
+            hint = did_you_mean(args[0], COMMANDS, "without a command, it shows what sessions have cost.").capitalize()
+            context.fail(f"No such command '{printable(args[0])}'. {hint}")
+        return super().resolve_command(context, args)
 
 
 @click.group(

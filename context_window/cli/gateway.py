@@ -64,9 +64,17 @@ Examples:
 @click.option("--recall", is_flag=True, help="Give the model a tool that returns what was taken out; the client does not see its calls.")
 @click.option("--images", type=WholeNumber(0), metavar="N", help="Most images of a request; older ones become placeholders. Default: any.")
 @click.option(
-    "--max-cost", type=click.FloatRange(0, min_open=True), metavar="DOLLARS", help="Refuse requests once those before have cost this much."
+    "--max-cost",
+    type=click.FloatRange(0, min_open=True),
+    metavar="DOLLARS",
+    help="Refuse requests once those before have cost this much, and what cannot be counted, such as a model without a price.",
 )
-@click.option("--per", type=click.Choice(("session", "day")), default="session", help="What --max-cost limits: this gateway, or a day.")
+@click.option(
+    "--per",
+    type=click.Choice(("session", "day")),
+    default="session",
+    help="What --max-cost limits: this gateway, or the day, with what all tools had cost before it started.",
+)
 @click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(
     command: tuple[str, ...],

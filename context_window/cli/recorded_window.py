@@ -34,6 +34,8 @@ def recorded_window(session: Session) -> RecordedWindow | None:
     tokens, evidence, at = values["tokens"], values.get("evidence"), values.get("at")
     if evidence == "stated":
         return RecordedWindow(tokens, f"the window of {tokens:,} tokens that the log states", is_stated=True)
+    if evidence == "command":
+        return RecordedWindow(tokens, f"the window of {tokens:,} tokens that `/context` states", is_stated=False)
     if evidence == "compaction" and _is_count(at):
         return RecordedWindow(tokens, f"a window of {tokens:,} tokens, since the log was compacted at {at:,}", is_stated=False)
     if evidence == "request" and _is_count(at):

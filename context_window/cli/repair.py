@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from session.json_strings import json_value
 from session.opening import read_regular
 
 from ..printable import printable
@@ -106,6 +107,6 @@ def _content_of(path: str) -> bytes:
 def _json_in(content: bytes) -> Any:
     """Return the JSON value in a file's content; None if it holds none."""
     try:
-        return json.loads(content)
+        return json_value(content)
     except (ValueError, RecursionError):
         return None

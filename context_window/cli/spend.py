@@ -19,7 +19,7 @@ from .output import BAD_INPUT, BadInputError, complain, say, say_values, show
 from .safe_write import STDOUT, Target, force_option
 from .spend_reading import read_logs
 from .spend_reasons import show_reasons
-from .spend_tables import about, about_filter, csv_of, pace_notes, repeats
+from .spend_tables import about, about_filter, csv_of, pace_notes, repeats, session_titles
 from .spend_within import Within, dicts, within_window
 
 if TYPE_CHECKING:
@@ -160,9 +160,9 @@ def spend(
     if target is not None:
         target.write(parquet_of(requests, zone=zone))
     if grouping in REASONS:
-        show_reasons(grouping, requests, ledger, notes, sort=sort, top=top, as_json=as_json, as_csv=as_csv)
+        show_reasons(grouping, requests, ledger, passes, notes, sort=sort, top=top, as_json=as_json, as_csv=as_csv)
     else:
-        _show_sums(grouping, requests, ledger, notes, sort=sort, top=top, window=window, zone=zone, as_json=as_json, as_csv=as_csv)
+        _show_sums(grouping, requests, ledger, passes, notes, sort=sort, top=top, window=window, as_json=as_json, as_csv=as_csv)
     if ledger.faults and not as_json:
         complain_of_faults(ledger)
     if paths and not ledger.logs:
@@ -173,12 +173,12 @@ def _show_sums(
     grouping: str,
     requests: Sequence[Request],
     ledger: Ledger,
+    passes: Filter,
     notes: Sequence[str],
     *,
     sort: str | None,
     top: int | None,
     window: int | Literal["auto"] | None,
-    zone: tzinfo | None,
     as_json: bool,
     as_csv: bool,
 ) -> None:
@@ -188,6 +188,7 @@ def _show_sums(
     from ..spend.pace import block_paces
     from ..spend.tables import BLOCK, added, price_notes
 
+    zone = passes.zone
     rows = sorted(spend_by(grouping, requests, zone=zone), key=SORTS[sort or ("name" if grouping in BY_TIME else "cost")])
     total = added("total", rows)
     rows = leading(rows, top)
@@ -197,12 +198,13 @@ def _show_sums(
         limits = [each.to_dict() for each in stated_limits(ledger.limits)]
         values = {"by": grouping, "rows": dicts(rows, within), "total": dicts([total], within)[0]}
         going_on = {"going_on": [pace.to_dict() for pace in paces]} if grouping == BLOCK else {}
-        say_values(values | about(ledger) | {"limits": limits} | going_on)
+        say_values(values | about(ledger, passes) | {"limits": limits} | going_on)
     elif as_csv:
         say(csv_of(dicts(rows, within), SpendRow("").to_dict()))
     elif ledger.logs:
         notes = [*notes, *pace_notes(paces, zone), *(() if within is None else [within.note]), *price_notes(requests), *repeats(ledger)]
-        _show(grouping, rows, total, notes, within)
+        titles = session_titles(rows, ledger, zone) if grouping == "session" else {}
+        _show(grouping, rows, total, notes, within, titles)
 
 
 def _split(paths: tuple[str, ...], today: date) -> tuple[tuple[date, date] | None, tuple[str, ...]]:
@@ -230,11 +232,13 @@ def _target(name: str, paths: Sequence[str], *, force: bool) -> Target:
     return Target(name, paths, force=force)
 
 
-def _show(grouping: str, rows: Sequence[SpendRow], total: SpendRow, notes: Sequence[str], within: Within | None) -> None:
+def _show(
+    grouping: str, rows: Sequence[SpendRow], total: SpendRow, notes: Sequence[str], within: Within | None, titles: dict[str, str]
+) -> None:
     from ..display.spend import spend_lines
 
     more = None if within is None else (within.head, [within.costs[row.name] for row in (*rows, total)])
-    show(lambda width, glyphs: spend_lines(grouping, rows, total, notes, width, glyphs, more))
+    show(lambda width, glyphs: spend_lines(grouping, rows, total, notes, width, glyphs, more, titles))
 
 
 def complain_of_faults(ledger: Ledger, whole_list: str = "--json") -> None:

@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from session.transcripts.reported_requests import Request
 
     from ..spend import Ledger
+    from ..spend.tables import Filter
 
 
 def show_reasons(
     grouping: str,
     requests: Sequence[Request],
     ledger: Ledger,
+    passes: Filter,
     notes: Sequence[str],
     *,
     sort: str | None,
@@ -32,6 +34,7 @@ def show_reasons(
         grouping: The grouping.
         requests: The requests that passed the filters.
         ledger: All that was read.
+        passes: The filter.
         notes: Sentences on what is shown.
         sort: `cost`, `requests` or `name`; None for the dearest first.
         top: Rows to show; None for all.
@@ -52,7 +55,7 @@ def show_reasons(
     if as_json:
         names = ("name", "requests", "cost_usd", "unpriced_requests", "disputed_requests", "disputed_usd")
         sums = {name: value for name, value in total.to_dict().items() if name in names}
-        say_values({"by": grouping, "rows": [row.to_dict() for row in rows], "total": sums, **about(ledger)})
+        say_values({"by": grouping, "rows": [row.to_dict() for row in rows], "total": sums, **about(ledger, passes)})
     elif as_csv:
         say(csv_of([row.to_dict() for row in rows], ReasonRow("", 0, Decimal(0), 0.0).to_dict()))
     elif ledger.logs:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from ..alike import did_you_mean
@@ -15,12 +15,16 @@ from ..printable import printable
 if TYPE_CHECKING:
     from datetime import tzinfo
 
-    from ..spend import Ledger
+    from ..spend import Ledger, SpendRow
     from ..spend.pace import BlockPace
     from ..spend.tables import Filter
 
 NAMED = 4
 """Values of a filter that are named if it has another one."""
+TITLED = 40
+"""Sessions whose titles are looked up, a hundredth of a second each."""
+SHORT_IDS = (8, 13)
+"""Characters of a session's id that are shown if no other session shown begins so."""
 FORMULAS = ("=", "+", "-", "@")
 
 
@@ -40,10 +44,11 @@ def csv_of(values: Sequence[dict[str, Any]], columns: Iterable[str]) -> str:
     return file.getvalue().rstrip("\n")
 
 
-def about(ledger: Ledger) -> dict[str, Any]:
-    """Return what is known of the logs as JSON values."""
+def about(ledger: Ledger, passes: Filter) -> dict[str, Any]:
+    """Return what is known of the logs, and the days that were asked for, as JSON values."""
+    days = {"since": passes.since and passes.since.isoformat(), "until": passes.until and passes.until.isoformat()}
     faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
-    return {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
+    return days | {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
 
 
 def about_filter(ledger: Ledger, passes: Filter, passed: int) -> Iterator[str]:
@@ -80,6 +85,35 @@ def _list(names: Iterable[str]) -> str:
     return f"{', '.join(first)}{f' and {len(rest):,} more' if rest else ''}."
 
 
+def session_titles(rows: Sequence[SpendRow], ledger: Ledger, zone: tzinfo | None) -> dict[str, str]:
+    """Return what sessions are called by their ids: the beginning of the id, which commands take, the day, the folder and the title.
+
+    Only the first sessions have a title, for each is looked up in a log.
+
+    Args:
+        rows: The rows by session.
+        ledger: All that was read.
+        zone: The time zone of days. Default: the machine's.
+    """
+    from ..spend.names import last_part, local_time
+    from ..top.titles import title_of
+
+    ids = {row.name for row in rows}
+    firsts: dict[str, tuple[float, str, str]] = {}
+    for request, log in zip(ledger.requests, ledger.origins, strict=True):
+        if request.session in ids:
+            first = request.time or math.inf, request.project, log
+            firsts[request.session] = min(first, firsts.get(request.session, first))
+    names: dict[str, str] = {}
+    for id_, (time, project, log) in sorted(firsts.items(), key=lambda first: [row.name for row in rows].index(first[0])):
+        day = local_time(time, zone)
+        title = title_of(log, id_) if len(names) < TITLED else ""
+        short = next((id_[:size] for size in SHORT_IDS if sum(other.startswith(id_[:size]) for other in ids) == 1), id_)
+        words = [short, f"{day:%Y-%m-%d}" if day else "", last_part(project) if project else ""]
+        names[id_] = " ".join(filter(None, words)) + (f": {title}" if title else "")
+    return names
+
+
 def pace_notes(paces: Iterable[BlockPace], zone: tzinfo | None) -> Iterator[str]:
     """Yield a sentence for each block that is going on: its pace, and what it comes to.
 
@@ -87,8 +121,10 @@ def pace_notes(paces: Iterable[BlockPace], zone: tzinfo | None) -> Iterator[str]
         paces: The blocks.
         zone: The time zone of its end. Default: the machine's.
     """
+    from ..spend.names import local_time
+
     for pace in paces:
-        begun, end = (f"{datetime.fromtimestamp(time, zone):%H:%M}" for time in (pace.begins, pace.ends))
+        begun, end = (f"{time:%H:%M}" if (time := local_time(seconds, zone)) else "?" for seconds in (pace.begins, pace.ends))
         rate, dollars = (f" and ${amount:,.2f}" if amount is not None else "" for amount in (pace.cost_per_hour, pace.cost_at_end))
         yield (
             f"{pace.row.name} since {begun}: {pace.tokens_per_hour:,} tokens{rate} an hour; "

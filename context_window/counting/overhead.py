@@ -109,6 +109,16 @@ def definition_tokens(counter: TokenCounter, tools: Iterable[Tool]) -> list[tupl
     return [(_name_of(tool), _definition_tokens(counter, framing, [text])) for tool, text in definitions if not _is_deferred(tool)]
 
 
+def stated_functions(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """Return the definitions of functions that a session's metadata states under `tools`. What runs at a provider may leave no call."""
+    tools = metadata.get("tools")
+    return [
+        tool
+        for tool in (tools if isinstance(tools, list) else ())
+        if isinstance(tool, Mapping) and declarations_of(tool) and tool.get("type", "function") in ("function", "custom")
+    ]
+
+
 def _name_of(definition: Mapping[str, Any]) -> str:
     """Return the name of a tool, or the type of one that the provider runs."""
     function = function_of(definition) or definition

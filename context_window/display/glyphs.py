@@ -1,6 +1,6 @@
 """Characters and colours of the display: Unicode for terminals that can show it, ASCII for others.
 
-The colours are the sixteen that every terminal has. The user's theme makes them readable on a light or dark background.
+`render.py` has the colours.
 """
 
 from __future__ import annotations

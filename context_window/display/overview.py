@@ -39,7 +39,7 @@ def overview_lines(overview: Overview, limits: Sequence[str], footnotes: Sequenc
         lines.append([Span(fit("limits of plans", width, glyphs), STRONG)])
         lines += [[Span(fit(glyphs.safe(text), width, glyphs))] for text in limits[:LIMITS_SHOWN]]
     saved = overview.saved.quantize(WORTH_SAYING)
-    hint = HINT.format(saves=f"would have saved some ${saved:,}, {overview.scope}" if saved >= WORTH_SAYING else "saves while you work")
+    hint = HINT.format(saves=f"would have saved {f'some ${saved:,}' if saved >= WORTH_SAYING else 'nothing'}, {overview.scope}")
     if not limits and any(row.name == "claude_code" for row in overview.groups.get("tool", ())):
         hint += UNKNOWN_LIMITS
     notes = paragraphs([*footnotes, hint], width, glyphs)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..spend.reasons import ADVICE, ReasonRow
+from ..spend.reasons import REST, ReasonRow, advice_of
 from ..spend.tables import SpendRow, marks
 from .glyphs import QUIET, STRONG, Glyphs
 from .lines import Column, Line, Span, paragraphs, table
@@ -30,6 +30,8 @@ def reason_lines(
         glyphs: Characters to draw with.
     """
     width = min(width, WIDEST)
+    rest = REST.get(grouping)
+    rows = sorted(rows, key=lambda row: row.name == rest)
     names = [*(row.name for row in rows), total.name]
     styles = [*("" for _ in rows), STRONG]
     columns = [
@@ -47,6 +49,7 @@ def reason_lines(
         ),
         Column("", [*(Span(f"{row.share:.1%}", QUIET) for row in rows), Span("")], priority=2),
     ]
-    savable = [row for row in rows if grouping == "cause" and row.name in ADVICE and row.cost >= CENT][:ADVISED]
-    advice = [f"To save some of the ${row.cost.quantize(CENT):,} for {row.name}: {ADVICE[row.name]}." for row in savable]
-    return [*table(columns, width, glyphs), *paragraphs([*advice, DIVIDED, *footnotes], width, glyphs)]
+    savable = ((row, advice_of(row.name)) for row in rows if grouping == "cause" and row.cost >= CENT)
+    advice = [f"To save some of the ${row.cost.quantize(CENT):,} for {row.name}: {words}." for row, words in savable if words][:ADVISED]
+    divided = DIVIDED if rest is None else f"{DIVIDED} spend --by cause divides the rest."
+    return [*table(columns, width, glyphs), *paragraphs([*advice, divided, *footnotes], width, glyphs)]

@@ -21,30 +21,24 @@ Draw: TypeAlias = Callable[[int, Glyphs], list[Line]]
 
 NARROWEST = 20
 """Minimum width in columns. Terminals that report less do not know their width."""
-CODES = {
-    "bold": "1",
-    "dim": "2",
-    "red": "31",
-    "green": "32",
-    "yellow": "33",
-    "blue": "34",
-    "magenta": "35",
-    "cyan": "36",
-    "bright_black": "90",
+SHADES = {
+    "red": (197, "#ff005f"),
+    "green": (64, "#5f8700"),
+    "yellow": (166, "#d75f00"),
+    "blue": (32, "#0087d7"),
+    "magenta": (134, "#af5fd7"),
+    "cyan": (30, "#008787"),
+    "bright_black": (244, "#808080"),
 }
-"""The number of each style in ANSI escape sequences (SGR)."""
-CSS = {
-    "bold": "font-weight: bold",
-    "dim": "opacity: 0.6",
-    "red": "color: #b00000",
-    "green": "color: #008000",
-    "yellow": "color: #808000",
-    "blue": "color: #0000b0",
-    "magenta": "color: #800080",
-    "cyan": "color: #008080",
-    "bright_black": "color: #808080",
-}
-"""Each style in HTML: colours that can be read on white and on black."""
+"""Colours that can be read on white and on black: their numbers among a terminal's 256, and in HTML. The first sixteen are each theme's
+own, and in many a yellow or a blue cannot be read.
+"""
+CODES = {"bold": "1", "dim": "2"} | {name: f"38;5;{number}" for name, (number, _) in SHADES.items()}
+"""The numbers of each style in ANSI escape sequences (SGR)."""
+RICH = {name: f"color({number})" for name, (number, _) in SHADES.items()}
+"""Each colour as rich names it."""
+CSS = {"bold": "font-weight: bold", "dim": "opacity: 0.6"} | {name: f"color: {colour}" for name, (_, colour) in SHADES.items()}
+"""Each style in HTML."""
 FIXED = "line-height: 1.25; overflow-x: auto; white-space: pre; font-family: Menlo, 'DejaVu Sans Mono', Consolas, monospace"
 """The style of a text of columns."""
 
@@ -73,6 +67,11 @@ def ansi(line: Line) -> str:
     return "".join(
         f"\x1b[{';'.join(CODES[name] for name in style.split())}m{text}\x1b[0m" if style else text for text, style in _shown(line)
     )
+
+
+def rich_style(style: str) -> str:
+    """Return a style of ours in rich's words."""
+    return " ".join(RICH.get(name, name) for name in style.split())
 
 
 def html_of(draw: Draw) -> str:
@@ -107,7 +106,7 @@ class Drawing:
         for line in self._draw(max(NARROWEST, options.max_width), glyphs_for(options.encoding)):
             text = Text(no_wrap=True, overflow="ignore", end="\n")
             for span in line:
-                text.append(span.text, span.style or None)
+                text.append(span.text, rich_style(span.style) or None)
             text.rstrip()
             yield text
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import Decimal
 
 from ..spend.tables import SpendRow
 from .glyphs import STRONG, Glyphs
-from .lines import Column, Line, Span, paragraphs, table
+from .lines import Column, Line, Span, fit, paragraphs, table
 
 WIDEST = 120
 """Maximum width in columns."""
@@ -25,6 +25,7 @@ def spend_lines(
     width: int,
     glyphs: Glyphs,
     more: tuple[str, Sequence[Decimal]] | None = None,
+    titles: Mapping[str, str] | None = None,
 ) -> list[Line]:
     """Return the lines of the table, none wider than `width` columns.
 
@@ -36,23 +37,26 @@ def spend_lines(
         width: Columns.
         glyphs: Characters to draw with.
         more: The head and the US dollars of one more column, the last for the total.
+        titles: What rows are called instead of their names.
     """
     width = min(width, WIDEST)
     rows_and_total = [*rows, total]
-    names = [Span(glyphs.safe(row.name), STRONG if row is total else "") for row in rows_and_total]
+    most = width * 13 // 20 if title == "session" else width
+    texts = [fit((titles or {}).get(row.name, row.name).removeprefix("https://"), most, glyphs) for row in rows_and_total]
+    names = [Span(text, STRONG if row is total else "") for text, row in zip(texts, rows_and_total, strict=True)]
     columns = [Column(title, names, is_left=True, is_elastic=True, keeps_end=title == "project", is_last_resort=True)]
     amounts = {
         "requests": ([row.requests for row in rows_and_total], 2),
-        "input": ([row.input_tokens for row in rows_and_total], 5),
-        "cache read": ([row.cache_read for row in rows_and_total], 4),
-        "cache write": ([row.cache_write + row.cache_write_1h for row in rows_and_total], 3),
-        "output": ([row.output_tokens for row in rows_and_total], 6),
+        "input": ([row.input_tokens for row in rows_and_total], 3),
+        "cache read": ([row.cache_read for row in rows_and_total], 5),
+        "cache write": ([row.cache_write + row.cache_write_1h for row in rows_and_total], 6),
+        "output": ([row.output_tokens for row in rows_and_total], 4),
         "reasoning": ([row.reasoning for row in rows_and_total], 1),
         "total": ([row.total for row in rows_and_total], 0),
     }
     for head, (numbers, priority) in amounts.items():
         texts = [f"{number:,}" for number in numbers] if head != "reasoning" else [_reasoning(row) for row in rows_and_total]
-        columns.append(Column(head, [Span(text) for text in texts], priority=priority))
+        columns.append(Column(head, [Span(text) for text in texts], priority=priority if any(numbers) else min(priority, 1)))
     columns.append(Column("US dollars", [Span(money(row)) for row in rows_and_total]))
     if more is not None:
         columns.append(Column(more[0], [Span(f"{cost.quantize(CENT):,}") for cost in more[1]]))

@@ -287,7 +287,11 @@ def footnotes(report: UsageReport) -> tuple[str, str]:
             counter += f"{unlogged.tokens:,} tokens in {_counted(unlogged.sessions, 'session')} of {people}, "
             counter += f"so a request would cost some {low:,} to {high:,}"
         else:
-            counter += f"it states {unlogged.tokens:,} tokens of tools, so a request would cost some {high:,}"
+            counter += f"it states {unlogged.tokens:,} tokens of that, so a request would cost some {high:,}"
+    if (stated := report.stated) is not None:
+        rows = ", ".join(f"{name.replace('_', ' ')} {tokens:,}" for name, tokens in stated.rows.items())
+        counter += f"; after {_counted(stated.position, 'item')} the tool stated {stated.tokens:,} of {stated.window:,} tokens: {rows}"
+        counter += f" (counted here: {stated.counted:,})" if "messages" in stated.rows else ""
     if report.unknown:
         counter += f"; only the provider knows the size of {_counted(report.unknown, 'file')} behind a URL or file id"
     if report.provider_tokens is not None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from decimal import Decimal
 from functools import partial
 from http import HTTPStatus
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import httpx
@@ -29,8 +29,8 @@ from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
-from .body_json import object_of
-from .cost_limit import CostLimit
+from .body_json import VALUES_MAX, has_too_many_values, object_of
+from .cost_limit import LONGEST_MODEL, ChargedResponse, CostLimit
 from .decoding import unpacked
 from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
@@ -47,10 +47,13 @@ from .watch import begin_watch, watched
 from .windows import IDLE_SECONDS, UNFIT, Windows
 from .wire_format import Json
 
+T = TypeVar("T")
 LARGEST_BODY = 64 * 1024 * 1024
 """Default of the most bytes that a request may have: twice what Anthropic accepts."""
 BODY_SECONDS = 60
 """Seconds after which a request is given up of which nothing more comes."""
+LARGE_BODY = 256 * 1024
+"""Bytes from which on a body is read in a thread."""
 KEEP_SECONDS = 60
 """Seconds between two times that the limits of plans are written."""
 SLOWEST = 1_000
@@ -111,8 +114,8 @@ def gateway_app(
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
         idle_seconds: Seconds without a request after which a conversation is forgotten. Its next request is read as a
             whole again; its view is the same.
-        max_cost: US dollars of all conversations from which on requests are refused, as far as the models' prices are known. None for
-            any cost.
+        max_cost: US dollars from which on requests are refused. Those under way count with the most that they may cost, and what
+            cannot be counted is refused. None for any cost.
         spent_today: What today's requests had cost before this gateway started, if the limit is of a day; None if it is of the gateway.
         warn_secrets: True to log a warning before a request is sent that holds a key or a password, with its place.
         keeps_limits: True to write the limits of plans that answers state into the user's folder, at most once a minute and at the end.
@@ -257,7 +260,26 @@ class _Gateway:
                 body, request = plain, without_header(request, ENCODING)
             elif self._strict or self._ledger.secrets is not None or self.max_cost is not None:
                 return _refused(upstream, 415, PACKED.format(most=self._largest_body))
-        return recorded_response(request, await self._answer(request, upstream, raw_path, body))
+        if len(body) > LARGE_BODY and await in_thread(partial(has_too_many_values, body)):
+            return _refused(upstream, 413, f"the request has more than {VALUES_MAX:,} values, which is the gateway's limit")
+        is_read = request.method == "POST" and ENCODING not in request.headers
+        fields = await _worked(body, partial(object_of, body)) if is_read else None
+        answer = partial(self._answer, request, upstream, raw_path, body, fields)
+        if self.max_cost is None:
+            return recorded_response(request, await answer())
+        try:
+            charge = await unless_left(request, partial(self.max_cost.charge, unquote(raw_path), fields, body))
+        except ClientDisconnect:
+            return Response(status_code=CLIENT_LEFT)
+        if charge is None or isinstance(charge, str):
+            return await answer() if charge is None else _refused(upstream, 402, charge)
+        request.state.charge = charge
+        end = partial(self.max_cost.end, charge)
+        try:
+            return ChargedResponse(recorded_response(request, await answer()), end)
+        except BaseException:
+            end()
+            raise
 
     async def _body(self, request: Request) -> bytes | None:
         """Return the request's body; None if it is too large.
@@ -279,21 +301,19 @@ class _Gateway:
                 return None
             chunks.append(chunk)
 
-    async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes) -> Response:
+    async def _answer(self, request: Request, upstream: Upstream, raw_path: str, body: bytes, fields: Json | None) -> Response:
         send = partial(self._send, request, upstream, raw_path)
-        over = None if self.max_cost is None else self.max_cost.problem(self._ledger.savings.cost)
         try:
-            fields = object_of(body) if request.method == "POST" and ENCODING not in request.headers else None
-            if self._ledger.secrets is not None and fields is not None:
-                await in_thread(partial(self._ledger.secrets.look, fields))
-            managed = None if fields is None else self._managed(request, upstream, unquote(raw_path), body, fields)
+            if self._ledger.secrets is not None and (fields is not None or body.lstrip()[:1] == b"{"):
+                # An upstream may read what is no JSON here, such as NaN.
+                searched = {"body": body.decode("utf-8", "replace")} if fields is None else fields
+                await in_thread(partial(self._ledger.secrets.look, searched))
+            path = unquote(raw_path)
+            managed = None if fields is None else await _worked(body, partial(self._managed, request, upstream, path, body, fields))
         except UNFIT as error:
-            return self._unmanaged(upstream, error) or (await send(body) if over is None else _refused(upstream, 402, over))
+            return self._unmanaged(upstream, error) or await send(body)
         if managed is None:
             return await send(body)
-        if over is not None:
-            return _refused(upstream, 402, over)
-        managed = self._ledger.repairs.applied(managed)
         if self._recorder is not None:
             self._recorder.begin(request, body)
         watch = begin_watch(request, self.history, managed.conversation.model)
@@ -315,12 +335,12 @@ class _Gateway:
         return await send(content, refit, recalls)
 
     def _managed(self, request: Request, upstream: Upstream, path: str, body: bytes, fields: Json) -> ManagedRequest | None:
-        """Return the request if it carries a conversation, else None."""
+        """Return the request if it carries a conversation, mended of what is broken at a glance; else None."""
         for wire in upstream.wires:
-            if (conversation := wire.conversation(path, fields)) is not None:
+            if (conversation := wire.conversation(path, fields)) is not None and len(conversation.model) <= LONGEST_MODEL:
                 if self._recall and can_recall(request, path, wire, fields):
                     conversation = replace(conversation, recall_tool=recall_tool(wire.joined_answer.provider).definition)
-                return ManagedRequest(wire, conversation, fields, body)
+                return self._ledger.repairs.applied(ManagedRequest(wire, conversation, fields, body))
         return None
 
     def _unmanaged(self, upstream: Upstream, error: Exception) -> Response | None:
@@ -360,7 +380,7 @@ class _Gateway:
             recalls: Answers the calls of the recall tool, if the body has it.
             on_success: Called if the request is not refused.
         """
-        is_read = recalls is not None or is_recorded(request)
+        is_read = recalls is not None or is_recorded(request) or hasattr(request.state, "charge")
         outgoing = partial(outgoing_request, request, upstream.url, path, is_read=is_read)
         add_sent(request, content)
         answer: OpenAnswer | None = None
@@ -397,6 +417,11 @@ class _Gateway:
             return watched(request, OpenAnswer(await self.client.send(outgoing(content=body), stream=True)))
 
         return RecallingAnswer(answer, content, recalls, ask=ask, failure=partial(upstream.wires[0].error, 502))
+
+
+async def _worked(body: bytes, work: Callable[[], T]) -> T:
+    """Do work that takes time with the size of a body: in a thread for a large one."""
+    return await in_thread(work) if len(body) > LARGE_BODY else work()
 
 
 async def _refitted(refit: Callable[[], Refitted | None]) -> Refitted | None:

@@ -118,19 +118,23 @@ class Repairs:
 
 
 def _mended(managed: ManagedRequest, remedy: Remedy) -> ManagedRequest | None:
-    """Return a request mended; None if that changes nothing, or a message cannot be read."""
+    """Return a request mended; None if that changes nothing, or a message cannot be read or is nested too deeply to be written."""
     wire, conversation, fields, _ = managed
     try:
         mended = remedy.applied(wire.joined_answer.provider, fields, wire.field)
-    except FormatError:
-        return None
-    if mended == fields:
+        if mended == fields:
+            return None
+        body = body_bytes(mended, wire.field)
+    except (FormatError, RecursionError):
         return None
     options = tools_and_options(mended)[1]
-    return ManagedRequest(wire, replace(conversation, messages=mended[wire.field], options=options), mended, body_bytes(mended, wire.field))
+    return ManagedRequest(wire, replace(conversation, messages=mended[wire.field], options=options), mended, body)
 
 
 def _key(managed: ManagedRequest) -> bytes:
-    """Return a hash of a conversation's beginning."""
-    first = without_marks(managed.conversation.messages[:1])
-    return hashlib.sha256(json_bytes([managed.wire.name, managed.wire.field, first])).digest()
+    """Return a hash of a conversation's beginning, or of the whole body if that is nested too deeply to be written."""
+    try:
+        first = json_bytes([managed.wire.name, managed.wire.field, without_marks(managed.conversation.messages[:1])])
+    except RecursionError:
+        first = managed.body
+    return hashlib.sha256(first).digest()

@@ -80,8 +80,7 @@ class Savings:
     """Totals of all conversations, in US dollars.
 
     Attributes:
-        cost: Cost of the requests whose price is known.
-        managed: Cost of those that could also have been sent without management.
+        managed: Cost of the requests whose price is known and that could also have been sent without management.
         unmanaged: The estimate for them without it.
         own: By client, the cost of the same requests with its own compaction, and the gateway's for these.
         trims: Requests in which something was taken out.
@@ -89,7 +88,6 @@ class Savings:
         outgrown: Numbers of the conversations that, as they are now, do not fit the model's window without the gateway.
     """
 
-    cost: Decimal = Decimal(0)
     managed: Decimal = Decimal(0)
     unmanaged: Decimal = Decimal(0)
     own: dict[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
@@ -101,7 +99,6 @@ class Savings:
         """Add a request: its cost, and with its client's name what it would have cost with that one's own compaction."""
         if cost.managed is None:
             return
-        self.cost += cost.managed
         if cost.unmanaged is not None:
             self.managed += cost.managed
             self.unmanaged += cost.unmanaged

@@ -15,6 +15,8 @@ from .wire_format import Json
 LONGEST = 4 * 1024 * 1024
 """Bytes of one event, or of an answer that is not streamed, that are kept until its end. The usage in a longer one is not read."""
 _MARKS = (b'"usage"', b'"usageMetadata"')
+_TERMS = ("speed", "service_tier", "inference_geo")
+"""Fields with words on which prices depend."""
 MOST_FIELDS = 64
 """Fields of a report that are kept. Those of all providers are fewer."""
 
@@ -22,23 +24,28 @@ MOST_FIELDS = 64
 class UsageReader:
     """Reads the bytes of one answer as they pass. It reads streams of events, JSON, and both when compressed with gzip or deflate."""
 
-    def __init__(self, headers: Mapping[bytes, bytes], on_usage: Callable[[Json], object]) -> None:
+    def __init__(
+        self, headers: Mapping[bytes, bytes], on_usage: Callable[[Json], object], on_silence: Callable[[int], object] | None = None
+    ) -> None:
         """
         Args:
             headers: The answer's headers, with names in lower case.
             on_usage: Called once at the answer's end with the fields of the report, if there is one. Later reports of a stream complete
                 earlier ones.
+            on_silence: Called instead if there is none, with about as many tokens as the answer has.
         """
         self._decoder = Decoder(headers.get(b"content-encoding", b"identity"), LONGEST)
         self._is_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
         self._report: Json = {}
-        self._on_usage = on_usage
+        self._on_usage, self._on_silence = on_usage, on_silence
+        self._tokens = 0
 
     def read(self, piece: bytes) -> None:
         """Take the next bytes of the answer."""
         content = self._decoder.content
         seen = len(content)
         self._decoder.add(piece)
+        self._tokens += piece.count(b"data:") if self._is_stream else len(piece) // 4
         if self._is_stream and (end := content.rfind(b"\n", seen) + 1):
             if any(content.find(mark, 0, end) >= 0 for mark in _MARKS):
                 for line in bytes(content[:end]).split(b"\n"):
@@ -56,6 +63,8 @@ class UsageReader:
         if self._report:
             report, self._report = self._report, {}
             self._on_usage(report)
+        elif self._on_silence is not None:
+            self._on_silence(self._tokens)
 
     def _read_event(self, line: bytes) -> None:
         if line.startswith(b"data:") and any(mark in line for mark in _MARKS):
@@ -73,7 +82,7 @@ class UsageReader:
             if name in self._report or len(self._report) < MOST_FIELDS:
                 if isinstance(amount, dict):
                     self._report[name] = dict(islice(((key, part) for key, part in amount.items() if isinstance(part, int)), MOST_FIELDS))
-                elif isinstance(amount, int):
+                elif isinstance(amount, int) or (name in _TERMS and isinstance(amount, str)):
                     self._report[name] = amount
 
 

@@ -9,6 +9,7 @@ from http import HTTPStatus
 from starlette.requests import Request
 
 from ..usage.view_figures import ViewFigures
+from .cost_limit import Charge
 from .history import SUBAGENT_HEADERS, History, Report
 from .relay import OpenAnswer
 from .unmanaged import prompt_tokens
@@ -42,13 +43,13 @@ class RequestWatch:
         """
         self._view, self._on_count = (id, figures), on_count
 
-    def follow(self, answer: OpenAnswer) -> None:
-        """Add the request, and read the usage in its answer. Later answers belong to the same request: those to recalls."""
+    def follow(self) -> Callable[[Json], object] | None:
+        """Add the request, and return what takes the usage of its answer. Later answers belong to the same request: those to recalls."""
         if self._view is None:
-            return
+            return None
         if self._report is None:
             self._report = self._history.begin(self._view[0], self._client, self._model, self._view[1], is_subagent=self._is_subagent)
-        answer.watch(UsageReader(dict(answer.headers), partial(self._note_usage, self._report)))
+        return partial(self._note_usage, self._report)
 
     def _note_usage(self, report: Report, usage: Json) -> None:
         reported = report(usage)
@@ -73,8 +74,13 @@ def begin_watch(request: Request, history: History, model: str) -> RequestWatch 
 
 
 def watched(request: Request, answer: OpenAnswer) -> OpenAnswer:
-    """Return an answer of the upstream's, which the request's watch reads as it passes if there is one."""
+    """Return an answer of the upstream's, which the request's watch and its charge read as it passes if there are such."""
     watch: RequestWatch | None = getattr(request.state, "watch", None)
-    if watch is not None and answer.status == HTTPStatus.OK:
-        watch.follow(answer)
+    charge: Charge | None = getattr(request.state, "charge", None)
+    if answer.status == HTTPStatus.OK:
+        followed, charged = watch.follow() if watch else None, charge.note if charge else None
+        takers = [take for take in (followed, charged) if take is not None]
+        if takers:
+            on_silence = charge.note_silence if charge else None
+            answer.watch(UsageReader(dict(answer.headers), lambda usage: [take(usage) for take in takers], on_silence))
     return answer

@@ -6,14 +6,18 @@ Texts of a model, a tool or a log never steer the terminal: everything passes `c
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+from rich.default_styles import DEFAULT_STYLES
 from rich.live import Live
 from rich.markdown import Markdown
 from rich.segment import Segment
 from rich.spinner import Spinner
+from rich.style import Style
+from rich.syntax import ANSI_DARK, ANSISyntaxTheme
 from rich.text import Text
 from rich.theme import Theme
 
@@ -23,8 +27,10 @@ from session.parts import Text as TextPart
 
 from ..display.glyphs import QUIET, glyphs_for
 from ..display.lines import fit
-from ..display.render import Draw, Drawing
+from ..display.render import RICH, Draw, Drawing
 from ..printable import printable_lines
+
+Key = TypeVar("Key")
 
 MAX_TEXT = 100_000
 """Characters of one text that are shown."""
@@ -32,6 +38,19 @@ MAX_PREVIEW = 8_000
 """Characters at the end of an unfinished answer that are drawn again and again."""
 MARKDOWN_WIDTH = 100
 """Columns of Markdown, at most: longer lines are hard to read."""
+
+
+def _in_our_colours(styles: Mapping[Key, Style]) -> dict[Key, Style]:
+    """Return styles of rich with our colours, and without backgrounds: its own suit only dark terminals."""
+    return {name: style.without_color + Style.parse(_our_colour(style)) for name, style in styles.items()}
+
+
+def _our_colour(style: Style) -> str:
+    return RICH.get("" if style.color is None else style.color.name.removeprefix("bright_"), "none")
+
+
+CODE: Any = ANSISyntaxTheme(_in_our_colours(ANSI_DARK))
+"""The colours of code; rich takes them as a theme, though its types say a name."""
 
 
 def clean(text: str) -> str:
@@ -48,7 +67,7 @@ class Screen:
     """Prints to standard output, in colours if it takes them."""
 
     def __init__(self) -> None:
-        theme = Theme({"markdown.code": "cyan", "markdown.code_block": "cyan"})  # rich's have a black background
+        theme = Theme(_in_our_colours(DEFAULT_STYLES) | {name: Style.parse(colour) for name, colour in RICH.items()})
         self.console = Console(highlight=False, markup=False, emoji=False, theme=theme)
         self.glyphs = glyphs_for(self.console.encoding)
 
@@ -73,7 +92,7 @@ class Screen:
         """Return Markdown for the console; the text itself if it shows only ASCII, which has no bullets."""
         if self.glyphs.only_ascii:
             return Text(clean(text))
-        return Markdown(clean(text), code_theme="ansi_dark", hyperlinks=False)
+        return Markdown(clean(text), code_theme=CODE, hyperlinks=False)
 
     def item(self, item: Item) -> None:
         """Print a message, a call or a result. System prompts, context and reasoning are not shown."""

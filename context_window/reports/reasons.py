@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from session.transcripts.reported_requests import Request
 
 from ..display.reasons import HEADS
-from ..spend.reasons import ADVICE, REASON_GROUPINGS, REST, ReasonRow, leading_reasons, reasons_by
+from ..spend.reasons import REASON_GROUPINGS, REST, ReasonRow, advice_of, leading_reasons, reasons_by
 
 CAUSES_MAX, ROWS_MAX = 30, 20
 """Rows of the table of causes, and of the others. The last one sums up the rest."""
@@ -41,6 +41,6 @@ def reason_tables(requests: Sequence[Request]) -> list[ReasonTable]:
         if {row.name for row in rows} - {REST.get(grouping)}:
             is_cause = grouping == "cause"
             shown = leading_reasons(rows, CAUSES_MAX if is_cause else ROWS_MAX)
-            advice = {row.name: ADVICE[row.name] for row in shown if is_cause and row.name in ADVICE}
+            advice = {row.name: words for row in shown if is_cause and (words := advice_of(row.name))}
             tables.append(ReasonTable(grouping, HEADS[grouping], shown, advice))
     return tables

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from session.session import Session
 
 from ..calibration.reports import LocalCount
+from ..counting.overhead import stated_functions
 from ..decision.plan import Plan
 from ..decision.replay import SessionReplay, hides_more
 from ..decision.shown import culprits
@@ -21,6 +22,7 @@ from ..settings.resolved import Settings
 from ..settings.usage_snapshot import SessionContents, UsageFigures
 from ..usage.analysis import definitions_of, report_on, stats_on
 from ..usage.report import SessionStats, UsageReport
+from ..usage.stated import stated_definitions
 from ..usage.usage_reports import UsageReports
 from ..usage.view_figures import ViewFigures, figures_of, freed, reduced_kinds
 from .provider_check import PendingCall, question_about
@@ -96,10 +98,10 @@ class SessionCalls:
         state, settings = self._sessions.state(session), self._active.current
         if one_shot:
             replay = self._sessions.one_shot(session, settings)
-            return replace(replay.plan(), definitions=definitions_of(replay.decided, settings))
+            return replace(replay.plan(), definitions=definitions_of(session.items, settings.budget.counter, settings.tools))
         with state.lock:
             replay = self._sessions.view(session, state, settings)
-            return replace(replay.plan(), definitions=definitions_of(replay.decided, settings))
+            return replace(replay.plan(), definitions=definitions_of(session.items, settings.budget.counter, settings.tools))
 
     def latest_view(self, session: Session) -> ViewFigures | None:
         """Return the figures of the session's latest view; None before the first one, and after the settings have changed."""
@@ -147,7 +149,9 @@ class SessionCalls:
         """Return each reported request of a session, and the same with what its prompt was made of."""
         from ..timeline.makeup import made_up
 
-        return list(made_up(session, *self._timed(session, reports)))
+        counter, tools = self._active.current.budget.counter, stated_functions(session.metadata)
+        definitions = definitions_of(session.items, counter, tools) or stated_definitions(session.items)
+        return list(made_up(session, *self._timed(session, reports), definitions))
 
     def contents(self, session: Session, reports: LogReports) -> WindowContents:
         """Return the items in the window of an untrimmed session at each of its requests, with its timeline."""

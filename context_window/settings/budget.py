@@ -27,10 +27,10 @@ from ..tools import Tool, anthropic_tools, tool_texts
 from ..validation import check_amount, exact_fraction
 from .context_window import ContextWindow
 
-KNOWN = {"openai": 50, "claude": 200, "google": 270}
+KNOWN = {"openai": 50, "claude": 200, "google": 60}
 """By family, in thousandths: in recorded sessions, 99 of 100 increments exceeded our count by at most this."""
 
-UNKNOWN = CalibrationRule(prior_score=460, prior_samples=10, request_part=50, min_score=150, max_ratio=10**6)
+UNKNOWN = CalibrationRule(prior_score=460, prior_samples=10, request_part=30, min_score=150, max_ratio=10**6)
 """The rule for unknown models and counters: such a counter may be too low by any factor, and errs in proportion to what is new."""
 
 NOTE_PART = 20

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, tzinfo
+
+_HASH = re.compile(r"[0-9a-f]{32,64}")
 
 
 def local_time(time: float | None, zone: tzinfo | None = None) -> datetime | None:
@@ -14,5 +17,6 @@ def local_time(time: float | None, zone: tzinfo | None = None) -> datetime | Non
 
 
 def last_part(path: str) -> str:
-    """Return the last part of a path: the name of the folder or file."""
-    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+    """Return the last part of a path: the name of the folder or file. A hash, by which Gemini CLI names folders, is cut to eight."""
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+    return name[:8] if _HASH.fullmatch(name) else name

@@ -23,7 +23,7 @@ from session.transcripts.reported_requests import Request
 
 from .breaks import SMALLER, cached_prefix, cost_of_break, is_outlived
 from .money import Invoice, cost_of, invoice_of, rates_of
-from .reasons import ADVICE, UNEXPLAINED, reasons_by
+from .reasons import UNEXPLAINED, advice_of, reasons_by
 from .tables import SpendRow, local_day, spend_by, sum_of
 from .what_if import what_if
 
@@ -104,7 +104,7 @@ def overview_of(requests: Iterable[Request], today: date) -> Overview:
     reasons = reasons_by("cause", chosen[scope]) if any(request.makeup for request in chosen[scope]) else []
     unexplained = sum((row.share for row in reasons if row.name == UNEXPLAINED), 0.0)
     is_explained = bool(reasons) and unexplained <= HALF
-    causes = [CauseRow(row.name, ADVICE[row.name], row.cost, row.requests) for row in reasons if row.name in ADVICE and row.cost > 0]
+    causes = [CauseRow(row.name, advice, row.cost, row.requests) for row in reasons if (advice := advice_of(row.name)) and row.cost > 0]
     return Overview(
         list(periods.values()), scope, groups, causes if is_explained else causes_of(chosen[scope]), is_explained=is_explained, saved=saved
     )

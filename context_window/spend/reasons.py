@@ -2,7 +2,8 @@
 
 1. Each request's price is divided in full. Its reasons come from `Request.makeup`, which `timeline/makeup.py` works out.
 2. Tokens that the cache had lost are charged to their item at the price of reading them; the rest of their price is the loss's.
-3. What is left, the system prompt, tool definitions and framing, gets what the other reasons do not have, so that sums are exact.
+3. Definitions of tools that the session never calls are a part like an item, at the start of the prompt, where a log states them.
+4. What is left, the system prompt, other tool definitions and framing, gets what the other reasons do not have, so that sums are exact.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ MESSAGES, REASONING, SUMMARIES, CONTEXT, INSTRUCTIONS = (
     "logged instructions",
 )
 LOST, THINKING, ANSWERS, SEARCHED = "cache lost", "thinking", "answers", "web searches"
-OUTSIDE, UNEXPLAINED = "system prompt and tools", "not explained"
+OUTSIDE, UNUSED, UNEXPLAINED = "system prompt and tools", "tool definitions never called", "not explained"
 ADVICE = {
     f"{LOST}: a pause": "go on sooner, or compact before; the gateway trims",
     f"{LOST}: a compaction": "compact less often; the gateway keeps what the cache holds",
@@ -45,10 +46,11 @@ ADVICE = {
     THINKING: "a lower effort",
     REASONING: "a lower effort",
     OUTSIDE: "fewer MCP servers, a shorter CLAUDE.md",
+    UNUSED: "deny the assistant the tools that it does not need",
     MESSAGES: "a new session for a new task",
 }
-"""By cause: what it takes to save it."""
-REST = {"call": "(no tool)", "server": "(no MCP server)", "command": "(no command)", "skill": "(no skill)"}
+"""By cause: what it takes to save it. `advice_of` knows also those that name an MCP server."""
+REST = {"call": "(all but tools)", "server": "(all but MCP servers)", "command": "(all but shell commands)", "skill": "(all but skills)"}
 """By grouping: the name of the row for all money that is not for one."""
 REASON_GROUPINGS = ("cause", *REST)
 """What `reasons_by` can sum by."""
@@ -60,7 +62,7 @@ class Charge(NamedTuple):
     Attributes:
         kind: The reason.
         call: The tool that was called; empty if none was.
-        detail: The command, the skill, or why the cache was lost; empty for other kinds.
+        detail: The command, the skill, the MCP server, or why the cache was lost; empty for other kinds.
         cost: US dollars.
     """
 
@@ -94,6 +96,11 @@ class ReasonRow:
         """Return the row as JSON values. The price is an exact decimal text in US dollars."""
         uncertain = {"unpriced_requests": self.unpriced, "disputed_requests": self.disputed}
         return {"name": self.name, "requests": self.requests, "cost_usd": f"{self.cost:f}", "share": round(self.share, 4), **uncertain}
+
+
+def advice_of(cause: str) -> str | None:
+    """Return what it takes to save some of what a cause costs; None if nothing is known."""
+    return ADVICE.get(cause) or ("turn the server off where no tool of it is needed" if cause.startswith(f"{UNUSED}: ") else None)
 
 
 def charges_of(request: Request) -> Iterator[Charge]:
@@ -163,11 +170,12 @@ def leading_reasons(rows: Sequence[ReasonRow], top: int | None) -> list[ReasonRo
 def _name(grouping: str, charge: Charge) -> str:
     match grouping:
         case "cause":
-            return f"{charge.kind}: {charge.detail}" if charge.kind == LOST else charge.kind
+            detail = {LOST: charge.detail, UNUSED: charge.detail and f"MCP server {charge.detail}"}.get(charge.kind)
+            return f"{charge.kind}: {detail}" if detail else charge.kind
         case "call":
             name = charge.call
         case "server":
-            name = charge.detail if charge.kind == MCP else ""
+            name = charge.detail if charge.kind in (MCP, UNUSED) else ""
         case "command":
             name = charge.detail if charge.kind == SHELL else ""
         case _:

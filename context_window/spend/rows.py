@@ -28,7 +28,7 @@ from session.transcripts.reported_requests import NO_LINEAGE, Lineage, Request, 
 
 from .remote import is_remote, local_copy
 
-FORMAT = 12
+FORMAT = 14
 """Number of the format. Raise it when a reader's figures change: logs with rows of another format are read again. Those of logs that no
 longer exist are all there is, so rows of every format from 9 on must stay readable: each names its fields."""
 WORTH_COMPRESSING = 4_000

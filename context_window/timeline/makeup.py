@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import replace
 
+from session.items import FunctionCall
 from session.session import Session
 from session.transcripts.makeup import Makeup, Part
 from session.transcripts.reported_requests import Request
 
+from ..decision.plan import ToolDefinition
+from ..spend.reasons import UNUSED
 from .build import RequestEvent
 from .points import MarkerKind, Timeline
 from .prefix_sums import PrefixSums
@@ -17,7 +21,9 @@ from .reasons import Reason, commits_of, reasons_of
 from .walk import WindowState, WindowWalk
 
 
-def made_up(session: Session, walk: WindowWalk, events: Sequence[RequestEvent], timeline: Timeline) -> Iterator[tuple[Request, Request]]:
+def made_up(
+    session: Session, walk: WindowWalk, events: Sequence[RequestEvent], timeline: Timeline, definitions: Sequence[ToolDefinition]
+) -> Iterator[tuple[Request, Request]]:
     """Yield each reported request of a session, and the same with its makeup.
 
     Args:
@@ -25,10 +31,12 @@ def made_up(session: Session, walk: WindowWalk, events: Sequence[RequestEvent], 
         walk: The walk over it, at its end.
         events: Its requests, in order.
         timeline: Its timeline, with a point for each of them.
+        definitions: Those of its tools that its log states.
     """
     assert walk.final is not None
     states = [*walk.states, walk.final]
     amounts, into = _Amounts(reasons_of(session.items)), [*commits_of(session.items, session.metadata.get("pull_requests")), ("", "")]
+    used = {ToolDefinition(item.name, 0, 1).server for item in session.items if isinstance(item, FunctionCall)}
     last_state = -1
     for event, point in zip(events, timeline.points, strict=False):
         for index in range(last_state + 1, event.state + 1):
@@ -40,8 +48,38 @@ def made_up(session: Session, walk: WindowWalk, events: Sequence[RequestEvent], 
             lost = min(breaks[0].tokens, event.request.prompt - event.request.cache_read) if breaks else 0
             state = states[event.state]
             commit, pull = into[min(state.length, len(into) - 1)]
-            makeup = Makeup(tuple(amounts.parts(state, event.request, lost)), lost, cause, commit, pull)
+            parts = *_never_called(definitions, used, state, event.request, lost), *amounts.parts(state, event.request, lost)
+            makeup = Makeup(parts, lost, cause, commit, pull)
             yield event.request, replace(event.request, makeup=makeup)
+
+
+def _scaled(state: WindowState, request: Request) -> tuple[float, float]:
+    """Return the tokens of a prompt that a token of the local count stands for, and those of them before the items.
+
+    A prompt that is smaller than the local count has smaller items.
+    """
+    factor = request.prompt / state.counted if request.prompt < state.counted else 1.0
+    return factor, state.overhead * factor if request.prompt < state.counted else request.prompt - sum(state.tokens)
+
+
+def _never_called(
+    definitions: Sequence[ToolDefinition], used: Container[str | None], state: WindowState, request: Request, lost: int
+) -> Iterator[Part]:
+    """Yield the parts of a prompt that are definitions of tools which are never called, by MCP servers that are not among the used ones.
+
+    All definitions are the start of the prompt, in an order that no log states: these have the same share of each region as all.
+    """
+    unused: Counter[str] = Counter()
+    for tool in definitions:
+        if not tool.calls:
+            unused["" if tool.server in used else tool.server or ""] += tool.tokens
+    total = sum(tool.tokens for tool in definitions)
+    if size := min(total, _scaled(state, request)[1]):
+        read, until_lost = (min(1.0, end / size) for end in (request.cache_read, request.cache_read + lost))
+        for server, tokens in unused.items():
+            amounts = [int(tokens * size / total * share) for share in (read, until_lost - read, 1 - until_lost)]
+            if any(amounts):
+                yield Part(UNUSED, "", server, *amounts)
 
 
 class _Amounts:
@@ -82,14 +120,12 @@ class _Amounts:
 
         Args:
             state: The window at that request.
-            request: Its report. A prompt that is smaller than the local count has smaller items.
+            request: Its report.
             lost: Tokens that the cache had lost.
         """
-        prompt, items = request.prompt, sum(state.tokens)
-        factor = prompt / state.counted if prompt < state.counted else 1.0
-        if not items or not factor:
+        factor, overhead = _scaled(state, request)
+        if not sum(state.tokens) or not factor:
             return
-        overhead = state.overhead * factor if prompt < state.counted else prompt - items
         read, until_lost = (self._before((end - overhead) / factor) for end in (request.cache_read, request.cache_read + lost))
         for leaf, reason in enumerate(self._reasons):
             tokens = read[leaf], until_lost[leaf] - read[leaf], self._sums[leaf] - until_lost[leaf]

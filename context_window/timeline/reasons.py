@@ -13,7 +13,7 @@ from session.json_strings import object_of
 from session.units import is_summary
 
 from ..decision.plan import describe
-from ..decision.tool_rules import COMMANDS, file_access, is_writer
+from ..decision.tool_rules import COMMANDS, file_access, is_writer, named_text
 from ..decision.working_state import edited_path
 from ..spend.reasons import CONTEXT, INSTRUCTIONS, MCP, MESSAGES, OTHER, READ, READ_AGAIN, REASONING, SHELL, SUMMARIES
 from ..spend.reasons import SKILL as SKILL_KIND
@@ -22,6 +22,8 @@ LOOKED_AT = 2_000
 """Characters of a command that are looked at, and of an output to which a commit or a pull request gives its name."""
 SUBJECT = 300
 """Characters of what an item is about that are kept."""
+SOUGHT = ("pattern", "query", "url", "skill", "description")
+"""Arguments that say what a call is about if it names neither a file nor a command."""
 NAME_LENGTH = 60
 """Characters of a name that are kept: of a skill, a commit, a title."""
 SKILL_TOOL = "skill"
@@ -153,7 +155,8 @@ def _program(words: list[str]) -> str:
 
 def _file_or_command(call: FunctionCall) -> str:
     access = file_access(call.name, call.arguments)
-    return ((access.path if access else None) or edited_path(call) or command_of(call) or "")[:SUBJECT]
+    other = named_text(object_of(call.arguments) or {}, SOUGHT)
+    return ((access.path if access else None) or edited_path(call) or command_of(call) or (other[1] if other else ""))[:SUBJECT]
 
 
 def subjects_of(

@@ -289,6 +289,7 @@ class Top(App[str]):
     def action_sort(self) -> None:
         """Show the rows in the next order."""
         self.place.order += 1
+        self.place.cursor = None  # to the first rows of the new order
         self._draw()
 
     def action_filter(self) -> None:

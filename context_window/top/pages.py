@@ -17,6 +17,7 @@ from ..display.timeline import SIGNS, cents, digits_of
 from ..models import describe_model
 from ..spend.names import local_time
 from ..spend.tables import added
+from ..timeline.contents import WindowContents
 from ..timeline.points import Marker, MarkerKind, Point
 from .conversations import Conversation, Opened
 from .entries import Entry, EntryKey
@@ -212,14 +213,14 @@ def requests_page(opened: Opened, now: datetime) -> Page:
     ]
     digits = digits_of(point.cost for one in opened.conversations for point in one.timeline.points)
     has_agents = any(conversation.agent for conversation in opened.conversations)
-    rows = [row for index, one in enumerate(opened.conversations) for row in _requests(index, one, now, digits)]
+    rows = [row for index, one in enumerate(opened.conversations) for row in _requests(index, one, opened.entry.key.project, now, digits)]
     if not has_agents:
         heads.pop(2)
         rows = [Row(row.key, (*row.cells[:2], *row.cells[3:]), row.ranks, row.gauge) for row in rows]
     return _page("request", heads, ["newest", "oldest", "cost", "prompt"], rows, "; ".join(opened.problems))
 
 
-def _requests(index: int, conversation: Conversation, now: datetime, digits: int) -> Iterable[Row]:
+def _requests(index: int, conversation: Conversation, project: str, now: datetime, digits: int) -> Iterable[Row]:
     points = [point for point in conversation.timeline.points if not (point.is_next and conversation.agent)]
     times = accumulate((point.time or 0.0 for point in points), max)
     for point, time in zip(points, times, strict=True):
@@ -233,7 +234,7 @@ def _requests(index: int, conversation: Conversation, now: datetime, digits: int
             Span(f"{point.total:,}"),
             Span(fill),
             cost,
-            _happened(point),
+            _happened(point, conversation.contents, project),
         )
         ranks = place, (point.is_next, time, index, point.number), (-(point.cost or 0), place), (-point.total, place)
         yield Row(request_name(index, point), cells, ranks, gauge_of(conversation, point))
@@ -249,11 +250,19 @@ def request_name(index: int, point: Point) -> str:
     return f"{index} {NEXT if point.is_next else point.number}"
 
 
-def _happened(point: Point) -> Span:
-    """Return the events before a request, or else the largest item that is new."""
+def _happened(point: Point, contents: WindowContents | None, project: str) -> Span:
+    """Return the events before a request, or else the largest item that is new, with its tokens and its file or command."""
     if point.markers:
         return Span("; ".join(map(_marked, point.markers)), BAD)
-    return Span(f"+ {point.added}, {point.added_tokens:,} tokens" if point.added else "", QUIET)
+    largest = point.new_items[:1] if contents is not None else ()
+    what = next((contents.items[at].what for at, tokens in largest if contents and tokens == point.added_tokens), point.added)
+    return Span(f"+ {point.added_tokens:,} {_within(what, project)}" if point.added else "", QUIET)
+
+
+def _within(what: str, project: str) -> str:
+    """Return what an item is, with paths in the project without its folder."""
+    folder = project.rstrip("/\\")
+    return what.replace(f"{folder}/", "").replace(f"{folder}\\", "") if folder else what
 
 
 def _marked(marker: Marker) -> str:
@@ -276,7 +285,7 @@ def items_page(conversation: Conversation, number: int, project: str) -> Page:
     """
     heads = [
         Head("category", is_left=True, priority=3),
-        Head("item", is_left=True, least=32),
+        Head("item", is_left=True, least=44),
         Head("tokens"),
         Head("of prompt", priority=1),
         Head("requests", priority=2),
@@ -287,13 +296,12 @@ def items_page(conversation: Conversation, number: int, project: str) -> Page:
     items = [] if conversation.contents is None else conversation.contents.at(number)
     digits = digits_of(item.cost for _, item in items)
     note = "" if conversation.contents else "the log does not tell what was in this window"
-    folder = project.rstrip("/\\")
     rows = [
         Row(
             f"{position} {item.item_id}",
             (
                 Span(item.category.lower().replace("_", " "), STYLES[item.category]),
-                Span(item.what.replace(f"{folder}/", "").replace(f"{folder}\\", "") if folder else item.what),
+                Span(_within(item.what, project)),
                 Span(f"{tokens:,}"),
                 Span(_percent(tokens, point.total), QUIET),
                 Span(f"{item.requests:,}", QUIET),

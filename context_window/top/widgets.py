@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from ..display.glyphs import Glyphs
 from ..display.lines import Line, Span
+from ..display.render import rich_style
 from .layout import page_lines
 from .pages import Page, Row
 
@@ -28,7 +29,7 @@ REVERSE = Style(reverse=True)
 
 def strip_of(line: Line, width: int) -> Strip:
     """Return a line as Textual draws it, cut off or filled up to the width."""
-    segments = [Segment(span.text, Style.parse(span.style) if span.style else Style.null()) for span in line]
+    segments = [Segment(span.text, Style.parse(rich_style(span.style)) if span.style else Style.null()) for span in line]
     return Strip(segments).adjust_cell_length(width)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from heapq import nlargest
 
@@ -14,6 +14,7 @@ from session.session import Session
 from session.units import PRIORITY
 
 from ..counting.certainty import interval_of
+from ..counting.counter import TokenCounter
 from ..counting.overhead import definition_tokens
 from ..decision.limits import portion
 from ..decision.placeholders import CLEARED, MARK
@@ -25,6 +26,7 @@ from ..settings.budget import Budget
 from ..settings.resolved import Settings
 from ..settings.shares import Shares
 from ..settings.usage_snapshot import UsageFigures, rows_of
+from ..tools import Tool
 from .report import (
     CategoryRow,
     LargeItem,
@@ -32,6 +34,7 @@ from .report import (
     ToolRow,
     UsageReport,
 )
+from .stated import stated_usage
 from .unlogged import unlogged_tokens
 
 LARGEST = 5
@@ -91,7 +94,7 @@ def report_on(
         tools=_tool_rows(view, [items[at] for at in digests]),
         thinking_tokens=sum(view.costs[at] for at in sent if isinstance(items[at], Reasoning)),
         tools_overhead=settings.overhead.tools,
-        definitions=definitions_of(view, settings),
+        definitions=definitions_of(view.log.items, settings.budget.counter, settings.tools),
         largest=tuple(
             LargeItem(items[at].id, describe(items[at]), PRIORITY[view.log.groups.rank[at]], view.costs[at])
             for at in nlargest(LARGEST, sent, key=view.costs.__getitem__)
@@ -115,13 +118,20 @@ def report_on(
         provider_tokens=figures.provider,
         unknown=sum(map(unknown_count, _items_since_response(view) if figures.reported is not None else map(items.__getitem__, sent))),
         unlogged=None if figures.reported is not None or figures.settled is not None else unlogged_tokens(session.metadata),
+        stated=stated_usage(view.log.items, lambda item: settings.measurer.measure(item).tokens),
     )
 
 
-def definitions_of(view: View, settings: Settings) -> tuple[ToolDefinition, ...]:
-    """Return the tools' definitions, the largest first, with the number of their calls in the session."""
-    calls = Counter(item.name for item in view.log.items if isinstance(item, FunctionCall))
-    rows = (ToolDefinition(name, tokens, calls[name]) for name, tokens in definition_tokens(settings.budget.counter, settings.tools))
+def definitions_of(items: Sequence[Item], counter: TokenCounter, tools: Iterable[Tool]) -> tuple[ToolDefinition, ...]:
+    """Return the tools' definitions, the largest first, with the number of their calls among the items.
+
+    Raises:
+        ToolsError: A tool cannot be written as a definition.
+    """
+    calls = Counter(item.name for item in items if isinstance(item, FunctionCall))
+    rows = (
+        ToolDefinition(name, tokens, sum(calls[each] for each in name.split(", "))) for name, tokens in definition_tokens(counter, tools)
+    )
     return tuple(sorted(rows, key=lambda row: (-row.tokens, row.name)))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 from session.items import MessageCategory
 
 from ..decision.plan import ToolDefinition
+from .stated import StatedUsage
 from .unlogged import UnloggedTokens
 
 if TYPE_CHECKING:
@@ -151,6 +152,7 @@ class UsageReport:
         definitions: The tools' definitions, the largest first.
         unlogged: An estimate of what the tool that wrote the log sends and does not log; None if there is none, or a report or count of
             a saved view says it. The total lacks it.
+        stated: The tool's own account of its window, at its last place in the log; None if it has none.
     """
 
     session_id: str
@@ -179,6 +181,7 @@ class UsageReport:
     extracts: int = 0
     extract_tokens: int = 0
     unlogged: UnloggedTokens | None = None
+    stated: StatedUsage | None = None
     unknown: int = 0
     thinking_tokens: int = 0
     tools_overhead: int = 0
@@ -222,6 +225,7 @@ class UsageReport:
             "unlogged_estimate": None if self.unlogged is None else self.unlogged.tokens,
             "unlogged_least": None if self.unlogged is None else self.unlogged.least,
             "unlogged_most": None if self.unlogged is None else self.unlogged.most,
+            "stated": None if self.stated is None else asdict(self.stated),
         }
 
     def __str__(self) -> str:

@@ -5,7 +5,8 @@ reported request had more than the local count of its log. Only the two thirds o
 were used. `benchmarks/session_accuracy.py` compares the estimates with the others.
 
 Each row rests on few people's sessions, and others have other tools and instructions: in their logs the estimates were off by 22 to 35 %.
-So an estimate is two thirds to three halves of its row. Copilot CLI states the tokens of its tools when a session ends: they are a fact.
+So an estimate is two thirds to three halves of its row. Copilot CLI states the tokens of its tools when a session ends, and
+Claude Code's `/context` those of everything but the messages: they are facts.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def unlogged_tokens(metadata: Mapping[str, Any]) -> UnloggedTokens | None:
     """Return what the log with this metadata states, or the estimate from the latest row for its tool and version. None without either."""
     source = metadata.get("source")
     tool = source.get("format") if isinstance(source, dict) else None
-    stated = metadata.get("tool_tokens")
+    stated = metadata.get("tool_tokens", metadata.get("fixed_tokens"))
     if type(stated) is int and stated > 0 and isinstance(tool, str):
         return UnloggedTokens(tool, False, "", stated, 0, 0)
     version, is_subagent = _numbers(metadata.get("version")), metadata.get("sidechain") is True

@@ -64,6 +64,7 @@ class Draft:
         self._groups: list[tuple[str, list[Item]]] = []  # in order: a response, or an empty text, and its items
         self._group_of_response: dict[str, list[Item]] = {}
         self._usage: dict[str, Usage] = {}  # by response
+        self._hosts: dict[str, str] = {}  # by response
         self._models: dict[str, object] = {}  # by response: the model in the metadata when its first item was put
         self._warnings: list[str] = []
         self._log: list[tuple[Record, list[Item], Item]] = []  # each item in the order it was put, with its record and group
@@ -193,13 +194,16 @@ class Draft:
         self.put(record, compaction)
         self._compactions[compaction.id] = keeps
 
-    def report(self, response: str, counts: Counts | None) -> None:
+    def report(self, response: str, counts: Counts | None, host: str = "") -> None:
         """Store the usage reported for a response. The response's first item will carry it. A later report replaces an earlier one.
 
         Args:
             response: As for `put`. Empty if the usage is that of the whole session; it then goes into the metadata.
             counts: The reported tokens; None does nothing. Absurd numbers are ignored, with a warning at the latest record.
+            host: Who ran the model, if a router chose among several: `extra["host"]` of that item.
         """
+        if host:
+            self._hosts[response] = clean(host)
         if counts is None:
             return
         try:
@@ -248,6 +252,8 @@ class Draft:
         for response, group in self._groups:
             usage = self._usage.get(response) if response else None
             model = self._models.get(response) if response else None
+            if group and response in self._hosts:
+                group[0] = replace(group[0], extra={**group[0].extra, "host": self._hosts[response]})
             for item in group:
                 if isinstance(item, Compaction) and item.id in self._compactions:
                     if item.id in replaces:

@@ -11,7 +11,7 @@ class Part(NamedTuple):
     Attributes:
         kind: The reason, such as `shell commands`.
         call: The tool that was called; empty if none was.
-        detail: The command or the skill; empty for other kinds.
+        detail: The command, the skill or the MCP server; empty for other kinds.
         read: Tokens read from the cache.
         lost: Tokens that the cache had held for the request before, and were paid for again.
         paid: The other tokens.

@@ -90,7 +90,7 @@ class _MiniSweMessageReader:
         if not response:
             return
         self._has_response = True
-        self._draft.report(response, usage_of(api_response.get("usage")))
+        self._draft.report(response, usage_of(api_response.get("usage")), text_at(api_response, "provider"))
         if model := text_at(api_response, "model"):
             self._draft.metadata.setdefault("model", model)
         choice = next(iter(objects_at(api_response, "choices")), {})

@@ -19,6 +19,7 @@ from typing import IO
 
 from session.errors import FormatError, TranscriptError
 from session.files import Folder
+from session.json_strings import int_or_text
 from session.opening import open_regular
 
 from .values import JsonObject
@@ -313,15 +314,8 @@ def _cut_nesting(text: str) -> str:
     return "".join((*pieces, text[end : start if depth > DEPTH_MAX else None]))
 
 
-def _int_or_text(digits: str) -> int | str:
-    try:
-        return int(digits)
-    except ValueError:
-        return digits
-
-
 _DECODER = json.JSONDecoder(strict=False)  # `strict=False` allows raw tabs in strings, which tools do write
-_LONG_INT_DECODER = json.JSONDecoder(strict=False, parse_int=_int_or_text)
+_LONG_INT_DECODER = json.JSONDecoder(strict=False, parse_int=int_or_text)
 _SPACE = re.compile(r"\s*")
 
 

@@ -13,14 +13,7 @@ from context_window.counting.counter import CallableCounter
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import TiktokenCounter
 from session import Session
-from session.items import (
-    AgentConfigUpdate,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-)
+from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message
 from session.units import grouping
 from session.usage import Usage
 from tests.support.engine import CalibrationRule
@@ -117,12 +110,16 @@ def test_the_fold_equals_the_slow_twin_on_recorded_sessions() -> None:
                 estimates = estimates_along(session, measurer, rule)
                 assert estimates == [estimate(exchanges[:length], rule) for length in range(len(exchanges) + 1)]
                 compared += sum(entry.reported > 0 for entry in exchanges)
-    assert compared > 800
+    assert compared > 600
 
 
 def edits(item: Item) -> bool:
-    """True if the item changes the prompt before it, or who asks: beyond the twin."""
-    return isinstance(item, Compaction | AgentConfigUpdate) or (isinstance(item, Message) and item.role in ("system", "developer"))
+    """True if the item changes the prompt before it, who asks, or who answers: beyond the twin."""
+    return (
+        "host" in item.extra
+        or isinstance(item, Compaction | AgentConfigUpdate)
+        or (isinstance(item, Message) and item.role in ("system", "developer"))
+    )
 
 
 # By hand

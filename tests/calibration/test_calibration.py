@@ -17,15 +17,7 @@ from context_window.errors import ArgumentError
 from context_window.events.definitions import Event
 from context_window.settings.usage_snapshot import rows_of
 from session.errors import FormatError
-from session.items import (
-    AgentConfigUpdate,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    MessageCategory,
-)
+from session.items import AgentConfigUpdate, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory
 from session.session import Session
 from session.session_log import recorded_total
 from session.usage import Usage
@@ -66,8 +58,8 @@ def test_reported_tokens_beyond_the_local_count_are_overhead() -> None:
     manager = a_manager()
     manager.process_session(asked(usage=Usage(input_tokens=1_104, output_tokens=54)))
     usage = manager.get_token_usage()
-    # 1,104 were reported; new are the answer's 54, and 460 thousandths of the new tokens, of a fiftieth of the old ones and of 20
-    assert usage["total"] == 1_104 + 54 + -(-460 * (54 + 22 + 20) // 1000)
+    # 1,104 were reported; new are the answer's 54, and 460 thousandths of the new tokens, of a thirtieth of the old ones and of 20
+    assert usage["total"] == 1_104 + 54 + -(-460 * (54 + 36 + 20) // 1000)
     assert usage["DIALOG"] == 104 + 54
     assert usage["overhead"] == usage["total"] - 158
 

@@ -7,13 +7,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.screens import long_session, saved
-from tests.support.shell import Shell
-
-
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    """Return the command line, run in this process."""
-    return Shell(capsys, monkeypatch)
 
 
 @pytest.fixture

@@ -10,16 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from context_window import (
-    Action,
-    ContextWindow,
-    ContextWindowManager,
-    DropOldest,
-    Extract,
-    PriorityTrim,
-    Session,
-    Strategy,
-)
+from context_window import Action, ContextWindow, ContextWindowManager, DropOldest, Extract, PriorityTrim, Session, Strategy
 from session import Message, Usage
 from session.identity import is_digest
 from session.items import parts_of_item

@@ -18,6 +18,7 @@ import pexpect
 import pyte
 
 from context_window import ContextWindow, ContextWindowManager, Session
+from context_window.display.render import SHADES
 from session.transcripts import read_transcript
 from tests.support.screens import long_session, read_report, saved
 from tests.support.shared import ROOT
@@ -114,7 +115,8 @@ def test_no_line_is_wider_than_the_screen(path: str, command: str, width: int) -
 
 
 def test_there_are_colours_and_they_can_be_turned_off(path: str) -> None:
-    assert {"bold", "magenta", "cyan", "green", "brown", "blue"} <= screen("usage", path, "--max-tokens", "60000", width=80).styles
+    colours = {SHADES[name][1].lstrip("#") for name in ("magenta", "cyan", "green", "yellow", "blue")}
+    assert {"bold", *colours} <= screen("usage", path, "--max-tokens", "60000", width=80).styles
     for off in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
         printed = screen("usage", path, width=80, **off)
         assert "\x1b" not in printed.output

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from context_window.cli import run
+from context_window.transcript_tail import last_requests
 from session.transcripts.usage import DOLLARS_MAX, dollars
 
 NUMBERS = (
@@ -107,3 +108,11 @@ def test_a_price_that_nobody_can_have_paid_is_none(value: object) -> None:
     """It made sums that could not be rounded, and that stopped every command."""
     assert dollars(value) is None
     assert dollars(0.1) == Decimal("0.1")
+
+
+def test_an_integer_of_5_000_digits_hides_nothing_of_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = claude_line(0, "9" * 5_000).replace('"costUSD"', '"content":[{"type":"text","text":" "},{"type":"text","text":"Hi"}],"costUSD"')
+    (path := tmp_path / "log.jsonl").write_text(f"{line}\n{line}")
+    assert run(["repair", str(path), "-o", str(tmp_path / "mended")]) == 0
+    assert "mended: line 1: " in capsys.readouterr().out
+    assert [request.fresh for request in last_requests([line.encode()])] == [7]

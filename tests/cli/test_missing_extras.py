@@ -111,7 +111,7 @@ def test_a_command_of_the_base_needs_no_extra(name: str, files: dict[str, str]) 
 def test_colours_need_no_extra(files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("FORCE_COLOR", "1")
-    assert "\x1b[35m" in run("usage", files["LOG"]).stdout
+    assert "\x1b[38;5;" in run("usage", files["LOG"]).stdout
 
 
 @pytest.mark.parametrize("name", NEEDING)

@@ -33,6 +33,8 @@ def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, t
         (["spend", "--by", "caus"], "Did you mean cause?"),
         (["usage", "x", "--strategy", "extrct"], "Did you mean extract?"),
         (["setup", "claude"], "Did you mean claude-code?"),
+        (["spnd"], "No such command 'spnd'. Did you mean spend?"),
+        (["where"], "Without a command, it shows what sessions have cost."),
     ],
 )
 def test_a_word_of_no_vocabulary_names_those_that_are_alike(shell: Shell, words: list[str], said: str) -> None:
@@ -53,6 +55,9 @@ def test_a_filter_that_nothing_passes_says_what_there_is(shell: Shell, tmp_path:
     assert "None is of the tool claude; did you mean claude_code?" in said("--tool", "claude", "--csv")
     assert "None is of the project x; there are shop." in said("--project", "x", "--by", "cause")
     assert "2026-03-01 to 2026-03-31, model *opus*: 1 of 1 request." in said("2026-03", "--model", "*opus*")
+    for grouping in ("day", "cause"):
+        report = json.loads(shell("spend", "--since", "2026-03", "--by", grouping, "--json")[1])
+        assert (report["since"], report["until"]) == ("2026-03-01", None)
 
 
 def test_only_logs_of_the_period_are_explained(shell: Shell, tmp_path: Path) -> None:
@@ -78,6 +83,24 @@ def test_a_session_is_found_by_the_beginning_of_its_id(shell: Shell, tmp_path: P
     assert (code, "no such file" in err) == (2, True)
     code, _, err = shell("timeline", "0d3c-", "--why")
     assert (code, "no such file" in err) == (2, True)
+
+
+def test_sessions_are_shown_by_the_part_of_the_id_that_finds_them_their_day_folder_and_first_words(shell: Shell, tmp_path: Path) -> None:
+    for id_ in ("0d3c1111-aaaa-1", "0d3c2222-bbbb-1", "0d3c2222-cccc-1"):
+        user = {
+            "type": "user",
+            "uuid": "u",
+            "sessionId": id_,
+            "cwd": "/home/me/shop",
+            "message": {"role": "user", "content": f"Hi, {id_[9:]}."},
+        }
+        write(tmp_path / "claude" / "projects" / "p" / f"{id_}.jsonl", user, answer(f"m{id_}", 1, sessionId=id_))
+    lines = shell("spend", "--by", "session")[1].splitlines()[1:4]
+    names = [
+        f"{id_} 2026-03-25 shop: Hi, {words}."
+        for id_, words in (("0d3c1111", "aaaa-1"), ("0d3c2222-bbbb", "bbbb-1"), ("0d3c2222-cccc", "cccc-1"))
+    ]
+    assert [line.startswith(name) for line, name in zip(lines, names, strict=True)] == 3 * [True]
 
 
 def test_the_first_screen_says_where_limits_come_from(shell: Shell, tmp_path: Path) -> None:

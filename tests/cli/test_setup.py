@@ -43,6 +43,10 @@ CODEX = st.sampled_from(
 )
 
 
+FEWER = settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
+"""An example writes three times, and there are ten tests of them."""
+
+
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -52,7 +56,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize(("assistant", "options"), OURS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FEWER
 @given(fields=st.none() | st.dictionaries(st.text(), VALUES), indent=st.sampled_from((None, 2, 4)))
 def test_what_was_there_stays_and_comes_back(
     assistant: str, options: str, fields: dict[str, object] | None, indent: int | None, home: Path
@@ -67,7 +71,7 @@ def test_what_was_there_stays_and_comes_back(
 
 
 @pytest.mark.parametrize("options", ["--gateway", "--mcp", "--gateway --mcp"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@FEWER
 @given(content=CODEX)
 def test_codex_keeps_its_own_settings(options: str, content: str, home: Path) -> None:
     """Every line of them stays, and its tables mean the same."""

@@ -21,6 +21,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from context_window import statusline
+from context_window.display.render import CODES
 from context_window.statusline import status_line
 from session.plan_limits import limits_of
 from tests.support.gateways import gateway
@@ -105,13 +107,17 @@ def test_what_cannot_be_read_is_left_out(tmp_path: Path) -> None:
         assert status_line({"transcript_path": path, "cost": {"total_cost_usd": 0}}) == "$0.00"
 
 
-@pytest.mark.parametrize(("filled", "colour"), [(139_999, ""), (140_000, "\033[33m"), (180_000, "\033[31m")])
+@pytest.mark.parametrize(("filled", "colour"), [(139_999, ""), (140_000, statusline.YELLOW), (180_000, statusline.RED)])
 def test_a_window_that_is_nearly_full_is_coloured(filled: int, colour: str) -> None:
     window = {"context_window_size": 200_000, "current_usage": usage(filled)}
     line = status_line({"context_window": window}, colours=True)
     assert line.startswith(colour)
     assert ("\033[0m" in line) == bool(colour)
     assert "\033" not in status_line({"context_window": window})
+
+
+def test_its_colours_are_those_of_all_commands() -> None:
+    assert (f"\033[{CODES['yellow']}m", f"\033[{CODES['red']}m") == (statusline.YELLOW, statusline.RED)
 
 
 VALUES = st.recursive(
@@ -146,7 +152,7 @@ def test_the_program_prints_it_without_loading_the_command_line() -> None:
     loaded = {line.rpartition(b"|")[2].strip() for line in result.stderr.splitlines()}
     assert b"context_window.statusline" in loaded
     assert loaded.isdisjoint({b"click", b"rich", b"pydantic", b"tiktoken", b"context_window.cli", b"session.items"})
-    assert b"\033[31m" in run(json.dumps({"context_window": window}), NO_COLOR="").stdout
+    assert statusline.RED.encode() in run(json.dumps({"context_window": window}), NO_COLOR="").stdout
 
 
 def test_the_command_says_how_to_install_it() -> None:

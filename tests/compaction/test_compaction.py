@@ -35,14 +35,7 @@ from context_window import (
 from session.providers.additions import CLOSING, summary_text
 from session.providers.anthropic import to_anthropic
 from tests.contracts.wires import WIRES, Wire
-from tests.support.compacting import (
-    SHORT,
-    Watched,
-    Writer,
-    compactions,
-    managed,
-    together,
-)
+from tests.support.compacting import SHORT, Watched, Writer, compactions, managed, together
 from tests.support.counting import Letters
 from tests.support.managing import ids, session_of
 

@@ -16,14 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import (
-    ArgumentError,
-    ContextWindow,
-    ContextWindowManager,
-    CtokCounter,
-    Session,
-    TiktokenCounter,
-)
+from context_window import ArgumentError, ContextWindow, ContextWindowManager, CtokCounter, Session, TiktokenCounter
 from context_window.counting import ctok_counter
 from context_window.counting import select as choosing
 from context_window.counting.ctok_counter import EXACT, PIECE, VERSIONS, pieces

@@ -18,16 +18,7 @@ from context_window.counting import CallableCounter
 from context_window.counting.item_tokens import COUNTERS_REMEMBERED, Measurer, sealed_tokens
 from context_window.decision.edits import Edit
 from context_window.decision.placeholders import image_placeholder
-from session.items import (
-    AgentConfigUpdate,
-    AgentHandoff,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    Reasoning,
-)
+from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Document, Image, Part, Text
 from session.providers.additions import INTERRUPTED, PREAMBLE
 from tests.support.counting import Letters

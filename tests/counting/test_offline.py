@@ -40,7 +40,10 @@ def _can_unplug() -> bool:
 Runner = Callable[[str], subprocess.CompletedProcess[str]]
 
 
-@pytest.fixture(params=[pytest.param("unplugged", marks=pytest.mark.skipif(not _can_unplug(), reason="needs `unshare -rn`")), "guarded"])
+WAYS = ("unplugged", pytest.param("guarded", marks=pytest.mark.long)) if _can_unplug() else ("guarded",)
+
+
+@pytest.fixture(params=WAYS)
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Runner:
     """Runs Python code without a network, in an empty directory, with nothing cached and no keys."""
     home = tmp_path / "home"

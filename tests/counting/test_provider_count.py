@@ -9,14 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from context_window import (
-    ContextOverflowError,
-    ContextWindow,
-    ContextWindowManager,
-    Image,
-    PartRefusedError,
-    Session,
-)
+from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, Image, PartRefusedError, Session
 from context_window.counting import provider_count as provider
 from context_window.counting.provider_count import ProviderCounter
 from context_window.events.definitions import CounterFellBack, Event, OverBudget, ProviderOverBudget, Trimmed

@@ -12,14 +12,7 @@ from typing import Any
 import pytest
 import tiktoken
 
-from context_window import (
-    ArgumentError,
-    ContextWindow,
-    ContextWindowError,
-    ContextWindowManager,
-    Session,
-    TiktokenCounter,
-)
+from context_window import ArgumentError, ContextWindow, ContextWindowError, ContextWindowManager, Session, TiktokenCounter
 from context_window.counting import select as choosing
 from context_window.counting import vocabulary
 from context_window.counting.select import select_counter

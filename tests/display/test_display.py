@@ -10,20 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
+from rich.color import Color
 from rich.console import Console
 from rich.panel import Panel
 from wcwidth import wcwidth
 
-from context_window import (
-    ContextWindow,
-    ContextWindowManager,
-    Message,
-    MessageCategory,
-    ModelConfig,
-    Plan,
-    Session,
-    UsageReport,
-)
+from context_window import ContextWindow, ContextWindowManager, Message, MessageCategory, ModelConfig, Plan, Session, UsageReport
 from context_window.counting import select as choice
 from context_window.decision.plan import Note
 from context_window.decision.plan_text import runs
@@ -31,6 +23,7 @@ from context_window.display.charts import apportion, grid
 from context_window.display.glyphs import ASCII, UNICODE, Glyphs
 from context_window.display.lines import Line, Span, fit, fit_ends, flow, plain, width_of
 from context_window.display.plan import PlanDisplay, plan_renderable, plan_text
+from context_window.display.render import SHADES
 from context_window.display.usage import tenths, usage_ansi, usage_lines, usage_renderable, usage_text
 from context_window.models import describe_model
 from context_window.printable import printable
@@ -413,3 +406,20 @@ def test_a_notebook_shows_values_in_colour_and_escaped(kind: str) -> None:
     assert "<script" not in html
     assert '<span style="' in html
     assert ("color: #" in html) == (kind != "why")  # its table has no colours, only quiet lines
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of `#rrggbb`, as WCAG 2 defines it."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("name", SHADES)
+@pytest.mark.parametrize("background", ["#ffffff", "#fdf6e3", "#000000", "#1e1e1e", "#002b36"])
+def test_every_colour_can_be_read_on_light_and_dark_terminals(name: str, background: str) -> None:
+    """The contrast is at least the 3 that WCAG 2 asks of large text and of graphics, and pages have the terminal's colour."""
+    number, colour = SHADES[name]
+    assert Color.from_ansi(number).get_truecolor().hex == colour
+    low, high = sorted((luminance(colour), luminance(background)))
+    assert (high + 0.05) / (low + 0.05) >= 3

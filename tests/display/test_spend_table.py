@@ -28,5 +28,14 @@ def test_all_columns_of_the_total_fit_a_terminal_of_80_columns() -> None:
     assert len(shown(ROW, 80)) == 3
 
 
-def test_columns_without_an_amount_are_not_missed() -> None:
-    assert "cache" not in "".join(shown(SpendRow("2026-03-25", 1, input_tokens=5, output_tokens=7), 45))
+def test_columns_without_an_amount_go_first_and_are_not_missed() -> None:
+    text = "".join(shown(SpendRow("2026-03-25", 1, input_tokens=5, output_tokens=7), 48))
+    assert ("cache" in text, "input" in text, "output" in text) == (False, True, True)
+
+
+@pytest.mark.parametrize("width", range(30, 125))
+def test_the_cache_which_most_of_the_money_is_for_outlasts_the_rest(width: int) -> None:
+    """What is left out is a run of this order."""
+    head = shown(ROW, width)[0]
+    kept = [part in head for part in ("requests", "input", "output", "cache read", "cache write")]
+    assert kept == sorted(kept)

@@ -14,13 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import event as label
 from hypothesis import strategies as st
 
-from context_window import (
-    ArgumentError,
-    ContextOverflowError,
-    ContextWindow,
-    ContextWindowManager,
-    Session,
-)
+from context_window import ArgumentError, ContextOverflowError, ContextWindow, ContextWindowManager, Session
 from context_window.decision.plan import Reason
 from context_window.events.definitions import Event, OverBudget, ThresholdCrossed, Trimmed
 from context_window.events.view_changes import ViewChanges, thresholds_at

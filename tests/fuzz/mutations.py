@@ -31,19 +31,25 @@ LITERALS = (
 MARKERS = tuple(f"\x01literal {index}\x01" for index in range(len(LITERALS)))
 _LITERAL_OF_MARKER = {json.dumps(marker): literal for marker, literal in zip(MARKERS, LITERALS, strict=True)}
 
-OBJECTS = (
-    10**5_000,
-    _nested(900, objects=False),
-    _nested(10_000, objects=True),
-    float("nan"),
-    float("inf"),
-    b"\xff",
-    {1: 2},
-    {10**5_000: 1},
-    (1,),
-    object(),
-)
-"""Values that a caller can pass but a file cannot hold. They replace the literals if a value is not written to a file."""
+
+def objects() -> tuple[Any, ...]:
+    """Return values that a caller can pass but a file cannot hold, made anew: a mutation may change them.
+
+    They replace the literals if a value is not written to a file.
+    """
+    return (
+        10**5_000,
+        _nested(900, objects=False),
+        _nested(10_000, objects=True),
+        float("nan"),
+        float("inf"),
+        b"\xff",
+        {1: 2},
+        {10**5_000: 1},
+        (1,),
+        object(),
+    )
+
 
 NUMBERS = (0, -1, 7, 2**53 + 1, 2**63 - 1, 2**63, 2**64, -(2**63), 10**16, 10**30, 10**639, 10**700, 1.5, -0.0, 1e308, 5e-324)
 TEXTS = (
@@ -111,7 +117,7 @@ class Mutator:
         """Return the bytes of a file for seeds of the transcript readers, a JSON value for others."""
         value = seed.value()
         if seed.reader != "file":
-            return self._values(value, OBJECTS)
+            return self._values(value, objects())
         if seed.layout == "bytes":
             return self._bytes(value, 1.0)
         if seed.layout == "text":

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from context_window.gateway.body_json import body_bytes, json_bytes, object_of
+from context_window.gateway.body_json import VALUES_MAX, body_bytes, has_too_many_values, json_bytes, object_of
+from tests.gateway.test_gateway_http import post, says, upstream_that
+from tests.support.gateways import gateway
 
 Json = dict[str, Any]
 
@@ -77,3 +80,24 @@ def test_what_json_reads_is_read(body: bytes) -> None:
 def test_what_is_no_json_object_is_none(body: bytes) -> None:
     """The upstream gets it as it came, and names the fault. Written again, such a number would be another."""
     assert object_of(body) is None
+
+
+@pytest.mark.no_cover
+@pytest.mark.parametrize("value", [b"[]", b"1.5", b'{"a":1}', b"[" * 900 + b"]" * 900, b"1.2345678901234567890123", b'"\\ud800",[]'])
+def test_no_body_that_is_read_keeps_others_waiting(value: bytes) -> None:
+    """Nothing else is done meanwhile. One with more values is refused, whatever stands before it."""
+    count = VALUES_MAX // (1 + sum(map(value.count, b",[{"))) - 10
+    most = b'{"a":[' + (value + b",") * count + b"1]}"
+    assert not has_too_many_values(most)
+    begun = time.process_time()
+    assert object_of(most) is not None
+    assert time.process_time() - begun < 3
+    assert all(map(has_too_many_values, (most * 2, b"\xef\xbb\xbf " + most * 2, (most * 2).decode().encode("utf-16"))))
+    assert not has_too_many_values(b"--a form\r\n" + most * 2)
+
+
+def test_a_body_with_more_values_is_refused() -> None:
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, None) as address:
+        assert post(address, body=b'{"a":[' + b"1," * VALUES_MAX + b"1]}").status_code == 413
+        assert post(address, body=b'{"a":[' + b"1," * (VALUES_MAX // 2) + b"1]}").status_code == 200
+    assert len(upstream.bodies) == 1

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -15,6 +17,7 @@ from context_window.spend.limits import stated_limits
 from session.plan_limits import LimitPeriod
 from tests.gateway.test_gateway_http import post, says, upstream_that
 from tests.gateway.test_gateway_page import get
+from tests.spend.logs import answer, write
 from tests.support.gateways import gateway
 
 
@@ -93,16 +96,40 @@ urllib.request.urlopen(urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] +
 """
 
 
+def run(*command: str, input: str = "", **variables: str) -> subprocess.CompletedProcess[str]:  # noqa: A002 - that of subprocess
+    return subprocess.run(
+        [sys.executable, "-m", "context_window", *command],
+        env={**os.environ, "NO_PROXY": "*", **variables},
+        input=input,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
 @pytest.mark.parametrize("has_tokens", [False, True])
 def test_the_command_keeps_them_unless_others_use_it(home: Path, tmp_path: Path, has_tokens: bool) -> None:
     options = ["--token", str(tmp_path / "tokens")] if has_tokens else []
     with upstream_that(says(200, b"{}", anthropic_headers(0.5))) as upstream:
-        command = [sys.executable, "-m", "context_window", "gateway", *options, "--upstream", f"anthropic={upstream.url}"]
-        environment = {**os.environ, "NO_PROXY": "*"}
-        done = subprocess.run(
-            [*command, "--", sys.executable, "-c", CLIENT], env=environment, capture_output=True, text=True, timeout=120, check=False
-        )
+        done = run("gateway", *options, "--upstream", f"anthropic={upstream.url}", "--", sys.executable, "-c", CLIENT)
     assert done.returncode == 0, done.stderr
     assert "; Claude Code, 5 hours: 50 %, " in done.stderr
     assert len(stated_limits(())) == (not has_tokens)
     assert home.exists() == (not has_tokens)
+
+
+def test_a_header_reaches_the_first_screen_with_what_used_the_period_and_the_status_line(home: Path, tmp_path: Path) -> None:
+    """The status line's only while Claude Code's requests pass a gateway, and states none of its own."""
+    now = datetime.now(UTC).isoformat()
+    write(tmp_path / ".claude" / "projects" / "shop" / "s1.jsonl", answer("m1", 500, timestamp=now))
+    with upstream_that(says(200, b"{}", anthropic_headers(0.5))) as upstream:
+        run("gateway", "--upstream", f"anthropic={upstream.url}", "--", sys.executable, "-c", CLIENT)
+    assert home.exists()
+    screen = run(HOME=str(tmp_path), COLUMNS="200").stdout
+    assert re.search(r"Claude Code, 5 hours: 50 %, (full .*)?resets .*; 100% in shop, session of today", screen), screen
+    through, direct = (run("statusline", input="{}", ANTHROPIC_BASE_URL=url).stdout for url in ("http://127.0.0.1:9/anthropic", ""))
+    assert "5h 50%" in through
+    assert "5h" not in direct
+    stated = '{"rate_limits": {"five_hour": {"used_percentage": 60}}}'
+    assert "5h 60%" in run("statusline", input=stated, ANTHROPIC_BASE_URL="http://127.0.0.1:9/anthropic").stdout

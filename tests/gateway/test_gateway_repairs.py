@@ -19,8 +19,13 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from context_window.cli import run
+from context_window.gateway.anthropic_messages import AnthropicWire
+from context_window.gateway.fitted_body import ManagedRequest
 from context_window.gateway.glance import answered, is_broken
 from context_window.gateway.ledger import GatewayLedger
+from context_window.gateway.repairs import Repairs
+from context_window.gateway.wire_format import RequestConversation
+from context_window.model_errors import ModelError
 from context_window.recall import Provider
 from context_window.repair import (
     FIELDS,
@@ -411,3 +416,19 @@ def test_the_command_repairs_or_refuses_any_json(messages: list[Any], field: str
     for name, content in (("request", json.dumps({field: messages})), ("log", "\n".join(map(json.dumps, [*messages, {"a": messages}])))):
         (folder / name).write_text(content, encoding="utf-8")
         assert run(["repair", str(folder / name), "-o", str(folder / f"{name} mended"), "--force"]) in (0, 2)
+
+
+def test_a_request_too_deep_to_be_written_passes_as_it_came() -> None:
+    """Mending never costs a request: one that can be read, but not written again, is sent as it came."""
+    deep: Any = {}
+    for _ in range(10_000):
+        deep = {"a": deep}
+    messages = [user(text("Hi.")), model({**call("a"), "input": deep}), user(text("Go on."))]
+    fields: Json = {"model": MODEL, "messages": messages}
+    conversation = RequestConversation(MODEL, "", messages, [], {}, None)
+    managed = ManagedRequest(AnthropicWire(), conversation, fields, b"as it came")
+    repairs = Repairs()
+    assert repairs.applied(managed) is managed
+    assert (
+        repairs.mended(managed, b"", ModelError("messages.1: `tool_use` ids were found without `tool_result` blocks", status=400)) is None
+    )

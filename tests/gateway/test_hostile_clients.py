@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import socket
 import struct
 import threading
 from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 
@@ -14,11 +16,14 @@ import httpx
 import pytest
 
 from context_window.gateway import connections
+from context_window.gateway.app import LARGE_BODY
+from context_window.gateway.cost_limit import LONGEST_MODEL
+from context_window.gateway.ledger import GatewayLedger
 from context_window.gateway.relay import OpenAnswer
 from context_window.gateway.serve import UNREAD, _allow_files, bound_socket
 from tests.support.gateways import gateway
 
-from .test_gateway_http import MESSAGES, SHORT, WAIT, says, upstream_that
+from .test_gateway_http import MESSAGES, SHORT, WAIT, post, says, upstream_that
 
 HEAD = b"POST %b HTTP/1.1\r\nhost: 127.0.0.1\r\n" % MESSAGES.encode()
 WHOLE = b"%bcontent-length: %d\r\n\r\n%b" % (HEAD, len(SHORT), SHORT)
@@ -216,3 +221,32 @@ def test_requests_in_one_packet_are_answered_one_after_another() -> None:
             answers += piece
     assert upstream.bodies == [SHORT] * 3
     assert answers.count(b"HTTP/1.1 200") == 3
+
+
+@pytest.mark.parametrize("place", ["app.object_of", "repairs.Repairs.applied", "anthropic_messages.AnthropicWire.conversation"])
+def test_no_other_client_waits_while_a_large_body_is_read(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing that takes time with its size is done where the answers of others pass."""
+    has_begun, may_end = threading.Event(), threading.Event()
+
+    def slowly(*_: object) -> None:
+        has_begun.set()
+        may_end.wait(20)
+
+    monkeypatch.setattr(f"context_window.gateway.{place}", slowly)
+    body = json.dumps({"model": "claude-sonnet-4-6", "messages": [{"role": "user", "content": "x" * LARGE_BODY}]}).encode()
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, None) as address, ThreadPoolExecutor(1) as pool:
+        large = pool.submit(post, address, body=body)
+        assert has_begun.wait(20)
+        assert httpx.get(f"{address}/metrics", timeout=10).status_code == 200
+        may_end.set()
+        assert large.result().status_code == 200
+
+
+def test_a_model_s_name_has_a_length() -> None:
+    """What is known of a model is kept by its name, thousands of them."""
+    ledger = GatewayLedger()
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000, ledger=ledger) as address:
+        for length in (LONGEST_MODEL, LONGEST_MODEL + 1):
+            body = {"model": "claude-sonnet-4-6".ljust(length, "x"), "messages": [{"role": "user", "content": "Hi"}]}
+            assert post(address, body=json.dumps(body).encode()).status_code == 200
+    assert (len(upstream.bodies), ledger.requests) == (2, 1)

@@ -33,6 +33,7 @@ from tests.support.stubs.gemini import GeminiStub
 from tests.support.stubs.openai_chat import OpenAIChatStub
 from tests.support.stubs.openai_responses import OpenAIResponsesStub
 
+from .test_gateway_http import says, upstream_that
 from .test_gateway_recall import last_result, offers_recall
 
 FOLDER = os.environ.get("CONTEXT_WINDOW_CLIENTS")
@@ -90,7 +91,7 @@ class Model:
 def run_with_gateway(
     client: list[str], upstream: str, tokens: int, home: Path, *options: str, **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a client by the command, as its users start it, with an empty home."""
+    """Run a client by the command, as its users start it, with an empty home. A limit of dollars, far away, refuses nothing of it."""
     command = [
         sys.executable,
         "-m",
@@ -100,6 +101,8 @@ def run_with_gateway(
         str(tokens),
         "--upstream",
         upstream,
+        "--max-cost",
+        "1000",
         *options,
         "--",
         *client,
@@ -181,12 +184,22 @@ def test_codex_counts_for_twenty_turns(tmp_path: Path, recall: bool) -> None:
         check_recalls(model, stub.requests, done.stdout)
 
 
-def test_codex_counts_for_twenty_turns_with_a_login_to_chatgpt(tmp_path: Path) -> None:
-    """Its requests go to the server of these logins, with the login's token, over HTTP. No request is refused."""
+@pytest.mark.parametrize("is_packed", [False, True], ids=["plain", "zstd"])
+def test_codex_counts_for_twenty_turns_with_a_login_to_chatgpt(tmp_path: Path, is_packed: bool) -> None:
+    """Its requests go to the server of these logins, with the login's token, over HTTP. No request is refused.
+
+    It compresses them with zstd if the provider in its configuration has the name of its own.
+    """
     write_chatgpt_login(tmp_path)
     away = 'chatgpt_base_url="http://127.0.0.1:9/backend-api"'  # what it asks besides, and waits for
     options = ["-c", away, "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", "--model", "gpt-5"]
+    options += ["-c", 'model_providers.gateway.name="OpenAI"'] * is_packed
     client = [program("codex"), "exec", *options, TASK]
+    with upstream_that(says(400, b"{}")) as upstream:
+        address = f'base_url="{upstream.url}", wire_api="responses", requires_openai_auth=true'
+        direct = ["-c", f'model_providers.gateway={{name="x", {address}}}', "-c", 'model_provider="gateway"']
+        run_client([*client[:2], *direct, *client[2:]], tmp_path, PATIENCE, CODEX_HOME=str(tmp_path))
+    assert ("zstd" in {dict(headers).get("content-encoding") for headers in upstream.headers}) == is_packed
     with OpenAIResponsesStub(Model("exec_command", "cmd"), path="/responses") as stub:
         done = run_with_gateway(client, f"chatgpt={stub.url}", 40_000, tmp_path, CODEX_HOME=str(tmp_path))
     assert len(stub.answers) == len(stub.requests)

@@ -173,6 +173,16 @@ def test_a_request_without_a_conversation_is_searched(caplog: pytest.LogCaptureF
     assert [message.partition(", in ")[2] for message in warnings(caplog)] == ["input[0], line 2", "input[0], line 3"]
 
 
+@pytest.mark.parametrize("number", ["NaN", "1e400", "01"])
+def test_a_request_that_is_no_json_is_searched(number: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Some upstreams read it nevertheless."""
+    body = f'{{"input": {json.dumps(OUTPUT)}, "temperature": {number}}}'.encode()
+    with upstream_that(says(200, b"{}")) as upstream, gateway(upstream.url, 10_000, warn_secrets=True) as address:
+        post(address, "/openai/v1/embeddings", body)
+    assert upstream.bodies == [body]
+    assert len(warnings(caplog)) == 2
+
+
 def test_a_text_of_thousands_of_keys_is_no_flood(caplog: pytest.LogCaptureFixture) -> None:
     """The lines before each key were counted from the beginning, and each key was a line on the terminal."""
     made_up = [f"sk-ant-api03-{hashlib.sha256(str(number).encode()).hexdigest()}" for number in range(20_000)]

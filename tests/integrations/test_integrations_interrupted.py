@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_window import (
-    ContextOverflowError,
-    ContextWindow,
-    ContextWindowManager,
-    CountingError,
-    PartRefusedError,
-    PromptTooLongError,
-)
+from context_window import ContextOverflowError, ContextWindow, ContextWindowManager, CountingError, PartRefusedError, PromptTooLongError
 from context_window.integrations.conversation_tracker import ConversationTracker
 from session.errors import FormatError
 from session.items import Item

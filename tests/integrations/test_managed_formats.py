@@ -19,6 +19,8 @@ from PIL import Image
 from pydantic import BaseModel, ConfigDict
 
 from context_window import ContextOverflowError, manage
+from tests.integrations.test_managed_messages import FORMATS as MORE_FORMATS
+from tests.integrations.test_managed_messages import conversation
 from tests.support.lazy import LazyModule
 
 if TYPE_CHECKING:
@@ -165,6 +167,20 @@ def agent_framework(turns: list[Turn]) -> list[Json]:
     return messages
 
 
+def old_chat(turns: list[Turn]) -> list[Json]:
+    messages: list[Json] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "List them all."}]
+    call = {"name": "Bash", "arguments": json.dumps({"command": OUTPUT[:600]})}
+    image = {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{base64.b64encode(RED).decode()}"}}
+    for number, turn in enumerate(turns):
+        said = f"Step {number}." if turn.is_said else None
+        for _ in range(turn.calls):
+            messages.append({"role": "assistant", "content": said, "function_call": call})
+            messages.append({"role": "function", "name": "Bash", "content": OUTPUT})
+        messages += [] if turn.calls else [{"role": "assistant", "content": said}, {"role": "user", "content": "Go on."}]
+        messages += [{"role": "user", "content": [image]}] if turn.has_picture else []
+    return messages
+
+
 @cache
 def converse_input() -> Any:
     """The shape that boto3 checks a request against."""
@@ -259,6 +275,13 @@ def agent_framework_problems(messages: list[Json]) -> list[str]:
     return unpaired([ids(each, "function_call") for each in messages], [ids(each, "function_result") for each in messages]) + differ + empty
 
 
+def old_chat_problems(messages: list[Json]) -> list[str]:
+    """What OpenAI would refuse: each call is answered by the next message, and by one that names its tool."""
+    calls = [[message["function_call"]["name"]] if "function_call" in message else [] for message in messages]
+    results = [[message["name"]] if message["role"] == "function" else [] for message in messages]
+    return unpaired(calls, results) + [f"{each}" for each in messages if not (each["content"] or "function_call" in each)]
+
+
 FORMATS: dict[str, tuple[str, Callable[[list[Turn]], list[Json]], Callable[[list[Json]], list[str]]]] = {
     "converse": ("claude-sonnet-5-5", converse, converse_problems),
     "vercel": ("gpt-5", vercel, vercel_problems),
@@ -266,6 +289,7 @@ FORMATS: dict[str, tuple[str, Callable[[list[Turn]], list[Json]], Callable[[list
     "llamaindex": ("gpt-5", llamaindex, llamaindex_problems),
     "agent framework": ("gpt-5", agent_framework, agent_framework_problems),
     "autogen": ("gpt-5", autogen, autogen_problems),
+    "old chat": ("gpt-5", old_chat, old_chat_problems),
 }
 
 
@@ -401,6 +425,36 @@ def test_objects_may_stand_among_dictionaries() -> None:
     assert len(view) < len(messages)
     assert view[0] is messages[0]
     assert view[-2] is messages[-2]
+
+
+class Fields(BaseModel):
+    """A block of a client's."""
+
+    model_config = ConfigDict(extra="allow")
+
+
+@pytest.mark.parametrize("name", MORE_FORMATS)
+def test_objects_may_stand_in_dictionaries(name: str) -> None:
+    """as in `{"role": "assistant", "content": answer.content}`; the view is that of their fields, and has the same objects"""
+    model, messages = conversation(name, 40)
+    made: list[Fields] = []
+
+    def with_objects(value: Any) -> Any:
+        if isinstance(value, dict):
+            made.append(Fields(**value))
+        return made[-1] if isinstance(value, dict) else value
+
+    given_ones = [
+        {key: list(map(with_objects, value)) if isinstance(value, list) else value for key, value in each.items()} for each in messages
+    ]
+    view = manage(given_ones, model=model, max_tokens=6_000)
+    assert json.loads(json.dumps(view, default=BaseModel.model_dump)) == manage(messages, model=model, max_tokens=6_000)
+    assert len(view) < len(messages)
+    objects = [
+        member for each in view for value in each.values() if isinstance(value, list) for member in value if isinstance(member, Fields)
+    ]
+    assert set(map(id, objects)) <= set(map(id, made))
+    assert bool(objects) is bool(made)
 
 
 class Clocked(BaseModel):

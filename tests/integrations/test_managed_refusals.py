@@ -18,7 +18,13 @@ from session.errors import FormatError
 from tests.integrations.test_managed_messages import FORMATS, conversation
 
 Json = dict[str, Any]
-PROVIDERS: dict[str, Any] = {"anthropic": "anthropic", "chat": "openai", "responses": "openai-responses", "google": "google"}
+PROVIDERS: dict[str, Any] = {
+    "anthropic": "anthropic",
+    "chat": "openai",
+    "old chat": "openai",
+    "responses": "openai-responses",
+    "google": "google",
+}
 OWN_AFFAIR = (
     "thought_signature",
     "function call turn must come",
@@ -167,6 +173,7 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
     "a session": ({"messages": Session()}, "ContextWindowManager(…).process_session(session)"),
     "texts": ({"messages": ["Hi."]}, "messages[0]='Hi.': pass each message as a dictionary"),
     "lists": ({"messages": [HI]}, "messages[0]=[{...}]: pass each message"),
+    "words elsewhere": ({"messages": [{"role": "user", "text": "Hi."}]}, "messages[0]: has no content that can be read, only 'text'; pass"),
     "a class": ({"messages": [Said]}, "messages[0]=<class"),
     "objects with more": ({"messages": [Said("tool", "a", tool_call_id="c")]}, "its tool_call_id would be lost"),
     "no model": ({"model": " "}, "model=' ': pass the model's name"),
@@ -188,7 +195,7 @@ ERRORS: dict[str, tuple[dict[str, Any], str]] = {
 @pytest.mark.parametrize("name", ERRORS)
 def test_an_argument_that_makes_no_sense_is_one_error_that_says_what_to_pass(name: str) -> None:
     arguments, problem = ERRORS[name]
-    with pytest.raises(ArgumentError, match=re.escape(problem).replace(r"\.\*", ".*")):
+    with pytest.raises((ArgumentError, FormatError), match=re.escape(problem).replace(r"\.\*", ".*")):
         manage(**{"messages": HI, "model": "gpt-5", **arguments})
 
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Generator, Mapping, Sequence
-from contextlib import asynccontextmanager, closing
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from context_window import (
-    Answer,
     AnthropicModel,
     ArgumentError,
     Message,
@@ -24,20 +23,13 @@ from context_window import (
     ModelRateLimitError,
     PromptTooLongError,
     Session,
-    Toolbox,
     run_turn,
 )
 from session.providers.anthropic import validate_anthropic
+from tests.contracts.test_models import PROVIDERS, add, answer_of, anthropic_model, each_client, refuse_with, with_streams
 from tests.support.lazy import LazyModule
 from tests.support.looping import manager
-from tests.support.stubs import (
-    AnthropicStub,
-    Block,
-    Call,
-    Say,
-    Think,
-    in_order,
-)
+from tests.support.stubs import AnthropicStub, Call, Say, Think, in_order
 from tests.support.stubs.server import Body, Refusal
 
 if TYPE_CHECKING:
@@ -45,57 +37,15 @@ if TYPE_CHECKING:
 else:
     anthropic = LazyModule("anthropic")
 
+ANTHROPIC = PROVIDERS[0]
 MODEL = "claude-scripted-1"
-"""An invented name: the client warns of real models that are retired."""
-QUICK: dict[str, Any] = {"trust_env": False, "verify": False}
-"""Skip loading certificates, the slowest step: nothing here is encrypted."""
-
-
-def add(a: int, b: int) -> int:
-    """Adds."""
-    return a + b
-
-
-TOOLS = Toolbox([add]).definitions
-
-
-@asynccontextmanager
-async def client_of(stub: AnthropicStub, kind: str) -> AsyncIterator[Any]:
-    """Return an asynchronous or synchronous client of Anthropic."""
-    if kind == "plain":
-        plain_http = anthropic.DefaultHttpxClient(**QUICK)
-        with anthropic.Anthropic(api_key="key", base_url=stub.url, max_retries=0, http_client=plain_http) as plain:
-            yield plain
-        return
-    http = anthropic.DefaultAsyncHttpxClient(**QUICK)
-    async with anthropic.AsyncAnthropic(api_key="key", base_url=stub.url, max_retries=0, http_client=http) as client:
-        yield client
-
-
-def answer_of(
-    stub: AnthropicStub,
-    *,
-    kind: str = "async",
-    allow_tools: bool = True,
-    on_text: Any = None,
-    session: Session | None = None,
-    **options: Any,
-) -> Answer:
-    """Return the stub's answer to a session."""
-
-    async def ask() -> Answer:
-        async with client_of(stub, kind) as client:
-            view = session or Session([Message("user", "Hi")])
-            return await AnthropicModel(client, MODEL, **options).answer(view, TOOLS, allow_tools=allow_tools, on_text=on_text)
-
-    with stub:
-        return asyncio.run(ask())
+"""That of these tests, an invented name: the client warns of real models that are retired."""
 
 
 def test_the_request_holds_system_tools_and_cache_marks() -> None:
     stub = AnthropicStub()
     session = Session([Message("system", "Be terse."), Message("user", "Hi")])
-    answer_of(stub, session=session, stop_sequences=["STOP"], max_tokens=50)
+    answer_of(ANTHROPIC, stub, session=session, stop_sequences=["STOP"], max_tokens=50)
     [request] = stub.requests
     assert (request["model"], request["max_tokens"], request["stop_sequences"]) == (MODEL, 50, ["STOP"])
     assert request["system"] == [{"type": "text", "text": "Be terse.", "cache_control": {"type": "ephemeral"}}]
@@ -106,7 +56,7 @@ def test_the_request_holds_system_tools_and_cache_marks() -> None:
 
 def test_without_caching_nothing_is_marked() -> None:
     stub = AnthropicStub()
-    answer_of(stub, caching=False)
+    answer_of(ANTHROPIC, stub, caching=False)
     assert "cache_control" not in json.dumps(stub.requests)
 
 
@@ -126,16 +76,9 @@ def test_caching_is_a_choice() -> None:
 # Refusals
 
 
-def refuse_with(refusal: Refusal) -> Callable[[Mapping[str, Any]], Sequence[Block]]:
-    def script(request: Mapping[str, Any]) -> Sequence[Block]:
-        raise refusal
-
-    return script
-
-
 def test_quoted_client_messages_are_short_and_printable() -> None:
     with pytest.raises(ModelError) as caught:
-        answer_of(AnthropicStub(refuse_with(Refusal("\x1b[2J\nbad \u202e" + "x" * 100_000))))
+        answer_of(ANTHROPIC, AnthropicStub(refuse_with(Refusal("\x1b[2J\nbad \u202e" + "x" * 100_000))))
     assert len(str(caught.value)) < 600
     assert str(caught.value).isprintable()
 
@@ -156,24 +99,12 @@ def test_a_client_without_a_key_is_an_access_error(monkeypatch: pytest.MonkeyPat
         asyncio.run(ask())
 
 
-class BrokenStream(AnthropicStub):
-    """A stub whose streams are changed by `ending`."""
-
-    def __init__(self, ending: Callable[[bytes], bytes]) -> None:
-        super().__init__(in_order([Say("A long answer that is never finished. " * 9)]))
-        self.ending = ending
-
-    def written(self, raw: bytes, status: int, body: Body) -> tuple[str, bytes]:
-        kind, stream = super().written(raw, status, body)
-        return kind, self.ending(stream)
-
-
 def error_event(kind: str, message: str) -> bytes:
     data = json.dumps({"type": "error", "error": {"type": kind, "message": message}})
     return f"event: error\ndata: {data}\n\n".encode()
 
 
-@pytest.mark.parametrize("kind", ["async", "plain"])
+@each_client
 @pytest.mark.parametrize(
     ("ending", "expected"),
     [
@@ -199,9 +130,10 @@ def error_event(kind: str, message: str) -> bytes:
         *("no such block", "arguments that are no JSON", "busy at once", "too long"),
     ),
 )
-def test_a_broken_stream_is_an_error(ending: Callable[[bytes], bytes], expected: type[ModelError], kind: str) -> None:
+def test_a_broken_stream_is_an_error(ending: Callable[[bytes], bytes], expected: type[ModelError], is_async: bool) -> None:
+    stub = AnthropicStub(in_order([Say("A long answer that is never finished. " * 9)]))
     with pytest.raises(ModelError) as caught:
-        answer_of(BrokenStream(ending), kind=kind)
+        answer_of(ANTHROPIC, with_streams(stub, ending), is_async=is_async)
     assert type(caught.value) is expected
     assert len(str(caught.value)) < 600
 
@@ -253,8 +185,7 @@ def test_turns_with_reasoning_tools_and_a_used_up_limit_are_valid() -> None:
 
     async def scene(stub: AnthropicStub) -> Session:
         session = Session()
-        async with client_of(stub, "async") as client:
-            model = AnthropicModel(client, MODEL)
+        async with anthropic_model(stub.url, is_async=True) as model:
             for question in ("Add.", "Bye"):
                 await run_turn(session, question, model=model, tools=[add], manager=manager(max_tool_calls_per_turn=1))
         return session
@@ -305,8 +236,7 @@ def test_a_paused_answer_is_sent_back_unchanged_and_continued(caching: bool) -> 
 
     async def scene(stub: AnthropicStub) -> list[Any]:
         session = Session()
-        async with client_of(stub, "async") as client:
-            model = AnthropicModel(client, MODEL, caching=caching)
+        async with anthropic_model(stub.url, is_async=True, caching=caching) as model:
             questions = ("Where are the fjords?", "Thanks.")
             return [await run_turn(session, words, model=model, tools=[web], manager=manager()) for words in questions]
 
@@ -321,5 +251,5 @@ def test_a_paused_answer_is_sent_back_unchanged_and_continued(caching: bool) -> 
 def test_text_that_only_looks_like_a_paused_call_is_not_restored() -> None:
     session = Session([Message("user", "Hi"), Message("assistant", "x", extra={"anthropic_blocks": [5]})])
     stub = AnthropicStub(prefill=True)
-    answer_of(stub, session=session)
+    answer_of(ANTHROPIC, stub, session=session)
     assert [block["text"] for block in stub.requests[0]["messages"][-1]["content"]] == ["x"]

@@ -23,15 +23,7 @@ from context_window.loop.tool_runner import STOPPED
 from context_window.loop.turn import MAX_PAUSES
 from session.items import Item, Reasoning
 from session.providers.anthropic import to_anthropic, validate_anthropic
-from tests.support.looping import (
-    ScriptedModel,
-    add,
-    call,
-    cut_off,
-    manager,
-    texts_of,
-    turn,
-)
+from tests.support.looping import ScriptedModel, add, call, cut_off, manager, texts_of, turn
 from tests.support.stubs import Call, Say
 
 # Stop reasons

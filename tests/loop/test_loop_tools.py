@@ -17,16 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, Field
 
-from context_window import (
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    SchemaTool,
-    Session,
-    Text,
-    Toolbox,
-    ToolsError,
-)
+from context_window import FunctionCall, FunctionCallOutput, Image, SchemaTool, Session, Text, Toolbox, ToolsError
 from context_window.loop.tool_runner import STOPPED, run_calls
 from tests.support.looping import ScriptedModel, call, manager, png, turn
 from tests.support.stubs import Block, Call, Say

@@ -30,17 +30,7 @@ from context_window import (
 )
 from context_window.loop.turn import INTERRUPTED
 from session.providers.anthropic import to_anthropic, validate_anthropic
-from tests.support.looping import (
-    ScriptedModel,
-    add,
-    call,
-    cut_off,
-    fail,
-    manager,
-    png,
-    texts_of,
-    turn,
-)
+from tests.support.looping import ScriptedModel, add, call, cut_off, fail, manager, png, texts_of, turn
 from tests.support.stubs import Block, Call, Say, Think
 
 

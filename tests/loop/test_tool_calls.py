@@ -4,14 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from context_window import (
-    ArgumentError,
-    FunctionCall,
-    FunctionCallOutput,
-    Message,
-    MessageCategory,
-    Session,
-)
+from context_window import ArgumentError, FunctionCall, FunctionCallOutput, Message, MessageCategory, Session
 from tests.support.looping import add, manager
 
 

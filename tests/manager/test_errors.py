@@ -67,15 +67,12 @@ SAID = [
         UnknownModelError("gtp-5", ["gpt-5", "gpt-5-pro"]),
         (
             "the context window of model 'gtp-5' is not known. Did you mean gpt-5 or gpt-5-pro? "
-            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
+            "Pass max_tokens=…, the tokens that its prompt may have."
         ),
     ),
     (
         UnknownModelError("mine"),
-        (
-            "the context window of model 'mine' is not known. "
-            "Pass ContextWindow(max_tokens=…) with the tokens its prompt may have, or ModelConfig(name, max_tokens=…) for the model."
-        ),
+        ("the context window of model 'mine' is not known. Pass max_tokens=…, the tokens that its prompt may have."),
     ),
     (RecallError("x1", "nothing has it"), "recall id 'x1': nothing has it"),
     (CountingError("len", -1), "the token counter 'len' returned -1; it must return a whole number of tokens, 0 or more"),

@@ -139,7 +139,7 @@ def test_wrong_values_say_what_to_pass(call: Callable[[], object], message: str)
 
 
 def test_an_unknown_model_needs_max_tokens() -> None:
-    with pytest.raises(UnknownModelError, match=r"is not known.*Pass ContextWindow\(max_tokens=…\)"):
+    with pytest.raises(UnknownModelError, match=r"is not known.*Pass max_tokens=…"):
         ContextWindowManager("frontier-9000")
     assert ContextWindowManager("frontier-9000", context_window=ContextWindow(max_tokens=500)).total_budget == 500
 

@@ -33,6 +33,7 @@ def log_of(tool: str, **metadata: Any) -> Session:
         ("aider", {}, None),
         ("copilot_cli", {"tool_tokens": 4_426}, 4_426),  # it says so itself
         ("copilot_cli", {"tool_tokens": "many"}, None),
+        ("claude_code", {"version": "2.1.114", "fixed_tokens": 20_624}, 20_624),  # so does `/context`
     ],
 )
 def test_the_estimate_is_that_of_the_tool_and_its_version(tool: str, metadata: dict[str, Any], tokens: int | None) -> None:
@@ -63,6 +64,6 @@ def test_a_tool_s_own_statement_is_no_interval() -> None:
     report = manager.usage(log_of("copilot_cli", tool_tokens=4_426))
     assert report.unlogged is not None
     assert report.unlogged.least == report.unlogged.most == 4_426
-    assert "copilot_cli sends more than it logs: it states 4,426 tokens of tools, so a request would cost some 4,526" in " ".join(
+    assert "copilot_cli sends more than it logs: it states 4,426 tokens of that, so a request would cost some 4,526" in " ".join(
         str(report).split()
     )

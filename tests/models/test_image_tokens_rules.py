@@ -15,14 +15,7 @@ from hypothesis import strategies as st
 from context_window.counting.images import ImageRule, document_rule_of, estimated_image_tokens, rule_name
 from context_window.counting.images_gemini import MAXIMUM, GeminiRule, GeminiTileRule, grid_tokens
 from context_window.counting.images_gemini import tiles as gemini_tiles
-from context_window.counting.images_openai import (
-    MOST_PATCHES,
-    PatchRule,
-    ResizeLimits,
-    TileRule,
-    fitted_patches,
-    tiles,
-)
+from context_window.counting.images_openai import MOST_PATCHES, PatchRule, ResizeLimits, TileRule, fitted_patches, tiles
 from context_window.models import describe_model
 from session.parts import DETAILS, Detail, Image
 from tests.support.shared import TRANSCRIPTS, needs_transcripts

@@ -54,7 +54,9 @@ def fields(value: Mapping[str, Any], required: Mapping[str, type], optional: Map
 def commands_of_ours() -> list[list[str]]:
     """All commands that the plugin runs."""
     groups = [group for event in json_file(PLUGIN.name, "hooks", "hooks.json")["hooks"].values() for group in event]
-    hooks = [hook["command"].partition("||")[0] for group in groups for hook in group["hooks"]]
+    texts_of_hooks = [hook["command"] for group in groups for hook in group["hooks"]]
+    hooks = [part.partition("||")[0] for text in texts_of_hooks for part in text.split("; ") if part.startswith("context-window ")]
+    assert hooks
     servers = json_file(PLUGIN.name, ".mcp.json")["mcpServers"].values()
     texts = "\n".join(file.read_text("utf-8") for file in (PLUGIN / "commands").iterdir())
     slash = re.findall(r"^!`([^`]+)`$", texts, re.MULTILINE)
@@ -105,14 +107,31 @@ def test_every_command_is_one_of_ours() -> None:
 
 @POSIX
 def test_the_hook_never_keeps_a_prompt_back(tmp_path: Path) -> None:
-    """An exit code of 2 would. Without the program, or with one that fails so, it is 1."""
-    (hook,) = json_file(PLUGIN.name, "hooks", "hooks.json")["hooks"]["UserPromptSubmit"][0]["hooks"]
-    failing = tmp_path / "context-window"
-    failing.write_text("#!/bin/sh\nexit 2\n")
-    failing.chmod(0o700)
-    for path in (str(tmp_path), "/nonexistent"):
-        done = subprocess.run(["/bin/sh", "-c", hook["command"]], env={"PATH": path}, input=b"{}", capture_output=True, check=False)
-        assert done.returncode == 1
+    """An exit code of 2 would. With a program that fails so, or whose Python is gone, it is 1, and the client shows what it printed."""
+    hook = command_of("UserPromptSubmit")
+    program = tmp_path / "context-window"
+    for text, code, printed in (("#!/bin/sh\necho broken >&2; exit 2\n", 1, "broken"), ("#!/gone/python\n", 1, "not found"), (None, 0, "")):
+        program.unlink(missing_ok=True)
+        if text is not None:
+            program.write_text(text)
+            program.chmod(0o700)
+        done = subprocess.run(["/bin/sh", "-uc", hook], env={"PATH": str(tmp_path)}, input=b"{}", capture_output=True, check=False)
+        assert (done.returncode, done.stdout) == (code, b"")
+        assert printed in done.stderr.decode()
+
+
+@POSIX
+def test_without_the_program_a_session_begins_with_what_to_do(tmp_path: Path) -> None:
+    """once, not with each prompt"""
+    hook = command_of("SessionStart")
+    done = subprocess.run(["/bin/sh", "-uc", hook], env={"PATH": str(tmp_path)}, input=b"{}", capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert "pipx install" in json.loads(done.stdout)["systemMessage"]
+
+
+def command_of(event: str) -> str:
+    (hook,) = json_file(PLUGIN.name, "hooks", "hooks.json")["hooks"][event][0]["hooks"]
+    return str(hook["command"])
 
 
 @pytest.fixture
@@ -129,7 +148,7 @@ def client(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
 
     def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         always = {"ANTHROPIC_API_KEY": "made up", "IS_SANDBOX": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1", "PATH": path}
-        return run_client([CLIENT, *arguments], home, PATIENCE, **always, **variables)
+        return run_client([CLIENT, *arguments], home, PATIENCE, **{**always, **variables})
 
     return run
 
@@ -164,5 +183,9 @@ def test_the_client_installs_it_and_says_what_a_pause_cost(client: Callable[...,
         assert json.loads(settings.read_bytes())["statusLine"]["command"] == "context-window statusline"
         client("-p", "/context-window:statusline --undo", *options, ANTHROPIC_BASE_URL=stub.url)
         assert settings.read_bytes() == before
+        without = os.pathsep.join(each for each in os.environ["PATH"].split(os.pathsep) if not Path(each, "context-window").exists())
+        alone = client("-p", "Go.", *options, ANTHROPIC_BASE_URL=stub.url, PATH=without).stdout
+    assert "does nothing" not in json.dumps(first)
+    assert "context-window does nothing: its program is not in your PATH" in alone
     assert "this pause cost $" not in json.dumps(first)
     assert re.search(r"this pause cost \$[\d.]+: [\d.]+k tokens are written anew, since the cache has forgotten them after 3 hours", told)

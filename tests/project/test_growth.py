@@ -57,8 +57,9 @@ QUICK = [*READS[::3], *APPENDS[::3], *OTHERS[::3]]
     "name", [pytest.param(name, marks=[] if name in QUICK else pytest.mark.long) for name in [*READS, *APPENDS, *OTHERS]]
 )
 def test_work_grows_with_the_log_and_not_with_its_square(name: str, request: pytest.FixtureRequest) -> None:
-    is_quick = name.startswith(growth.ANEW) and not request.config.getoption("--long")  # these look at the whole log at every item
-    amounts = growth.measure(name, 20 if is_quick else 60, growth.count_lines)
+    is_anew = name.startswith(growth.ANEW)  # these look at the whole log at every item
+    smallest = 60 if request.config.getoption("--long") else 12 if is_anew else 40
+    amounts = growth.measure(name, smallest, growth.count_lines)
     assert growth.exponent(amounts) <= growth.bound_of(name), [round(amount) for amount in amounts]
 
 

@@ -54,10 +54,8 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return installed(tmp_path_factory.mktemp("environment"), frozenset())
 
 
-LONG = [pytest.param(f"uses_{client}", marks=pytest.mark.long) for client in ("anthropic", "google", "openai")]
-
-
-@pytest.mark.parametrize("user", ["uses_no_client", *LONG])
+@pytest.mark.long
+@pytest.mark.parametrize("user", ["uses_no_client", "uses_anthropic", "uses_google", "uses_openai"])
 def test_what_we_return_fits_the_clients_types(user: str, environment: Path, cache: Path) -> None:
     assert report(user, environment, cache) == ""
 

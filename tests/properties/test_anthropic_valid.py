@@ -2,12 +2,12 @@
 
 from hypothesis import event, given
 
-from session import AgentConfigUpdate, AgentHandoff, FunctionCall, FunctionCallOutput, Message, Session
+from session import AgentConfigUpdate, AgentHandoff, FunctionCall, Message, Session
 from session.items import Item
-from session.providers.additions import INTERRUPTED, PREAMBLE
+from session.providers.additions import PREAMBLE
 from session.providers.anthropic import to_anthropic
 from session.units import KIND_ORPHAN, Grouping, grouping
-from tests.support.any_logs import answers, logs
+from tests.support.any_logs import answers, logs, marked, outputs_due
 
 
 def is_blank(item: Item) -> bool:
@@ -27,21 +27,14 @@ def is_system(item: Item) -> bool:
 @given(logs())
 def test_every_call_has_the_result_that_is_its_own(session: Session) -> None:
     """The pairing on the wire is that of `session.units`, and of a plain search; calls without an output are interrupted."""
-    items = [
-        FunctionCallOutput(item.name, f"output {index}", item.call_id, id=item.id) if isinstance(item, FunctionCallOutput) else item
-        for index, item in enumerate(session.items)
-    ]
-    session = Session.showing(session, items, breaks=session.response_breaks, settled=0)
-    paired = answers(session)
-    expected = [
-        f"output {paired[index]}" if index in paired else INTERRUPTED for index, item in enumerate(items) if isinstance(item, FunctionCall)
-    ]
+    session = marked(session)
+    paired, expected = answers(session), outputs_due(session)
     blocks = [block for message in to_anthropic(session).messages for block in message["content"]]
     assert [block["content"][0]["text"] for block in blocks if block["type"] == "tool_result"] == expected
     assert len({block["id"] for block in blocks if block["type"] == "tool_use"}) == len(expected)
 
     groups = Grouping()
-    for index, item in enumerate(items):
+    for index, item in enumerate(session.items):
         groups.feed(item, item.id in session.response_breaks)
         if index in paired.values():
             assert paired[groups.last_answered] == index
@@ -64,14 +57,8 @@ def test_the_preamble_is_there_exactly_when_planners_reserve_it(session: Session
 def test_everything_said_is_sent_in_order(session: Session) -> None:
     """Every text of a user or an assistant is on the wire, in the order of the log, but for blank ones; and nothing else is but
     what converters add."""
-    marked = [
-        Message(item.role, f"text {index}", id=item.id, agent_id=item.agent_id, extra=item.extra, category=item.category)
-        if isinstance(item, Message)
-        else item
-        for index, item in enumerate(session.items)
-    ]
-    session = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
+    session = marked(session)
     blocks = [block for message in to_anthropic(session).messages for block in message["content"]]
     content = [block["text"] for block in blocks if block["type"] == "text" and block["text"].startswith("text ")]
-    assert content == [item.text for item in marked if isinstance(item, Message) and item.role in ("user", "assistant")]
-    assert sum(block["type"] == "tool_use" for block in blocks) == sum(isinstance(item, FunctionCall) for item in marked)
+    assert content == [item.text for item in session.items if isinstance(item, Message) and item.role in ("user", "assistant")]
+    assert sum(block["type"] == "tool_use" for block in blocks) == sum(isinstance(item, FunctionCall) for item in session.items)

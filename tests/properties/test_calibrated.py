@@ -26,7 +26,6 @@ RULES = st.builds(
     prior_score=st.sampled_from((400, 50, 0)),
     min_score=st.sampled_from((60, 0)),
     removal_worth=st.sampled_from((800, 1000, 0)),
-    worth_samples=st.sampled_from((10, 1)),
     worth_tokens=st.sampled_from((5_000, 30)),
     max_samples=st.sampled_from((100, 3)),
 )
@@ -44,7 +43,7 @@ def test_calibrated_twin(data: st.DataObject) -> None:
     """with constant policy and counts, the incremental fold equals the plain from-scratch one at every prefix, whenever it was called:
     calibration is a function of the log"""
     full_log, bounds = data.draw(calibrated())
-    every = data.draw(st.sampled_from((1, 7, 11, 60, 60)))  # the slow twin takes the square of the length
+    every = data.draw(st.sampled_from((2, 11, 30, 60, 60)))  # the slow twin takes the square of the length
     log = copy_of(full_log)
     engine, facts = Engine(log, bounds), Facts()
     for item in full_log.items:

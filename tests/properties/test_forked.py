@@ -50,7 +50,7 @@ def test_a_log_with_forks_and_pins_is_decided_as_one_never_seen(data: st.DataObj
                 (session.unpin if other.pinned else session.pin)(other.id)
             case "parent":
                 sessions_so_far[0].add_message("user", f"beside {len(session.items)}")
-        if data.draw(st.booleans()):
+        if not data.draw(st.integers(0, 3)):
             same(manager, managed_by(), data.draw(st.sampled_from(sessions_so_far)))
     for session in sessions_so_far:
         same(manager, managed_by(), session)

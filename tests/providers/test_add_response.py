@@ -12,27 +12,10 @@ import pytest
 from hypothesis import assume, given, settings
 
 from context_window import ContextWindow, ContextWindowManager
-from session import (
-    DuplicateItemError,
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Session,
-    Text,
-    Usage,
-)
+from session import DuplicateItemError, FormatError, FunctionCall, FunctionCallOutput, Image, Message, Session, Text, Usage
 from session.items import Item, new_id
 from session.providers.additions import CLOSING, INTERRUPTED
-from tests.contracts.wires import (
-    Anthropic,
-    BindingAnthropic,
-    Google,
-    OpenAIChat,
-    OpenAIResponses,
-    Wire,
-)
+from tests.contracts.wires import Anthropic, BindingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
 from tests.support.counting import Letters
 from tests.support.pictures import png
 from tests.support.strategies import sessions

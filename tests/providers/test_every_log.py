@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, assume, event, given, settings
 from hypothesis import strategies as st
 
-from session import Session
+from session import Message, Session
 from session.providers import validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.anthropic import from_anthropic, to_anthropic
 from session.providers.google import from_google, to_google
@@ -22,8 +22,9 @@ from session.providers.openai_responses import from_openai_responses, to_openai_
 from session.units import request_points
 from tests.providers.test_providers_google import signed_logs
 from tests.providers.test_providers_openai_responses import OUR_LOGS
-from tests.support.any_logs import answers, cut, is_new_prompt, logs
+from tests.support.any_logs import answers, cut, is_new_prompt, logs, marked, outputs_due
 from tests.support.strategies import sessions
+from tests.support.twin import is_replaced
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,32 @@ def test_a_longer_log_extends_the_messages_of_a_shorter_one(of: Format, data: st
         if not late and (of.has_system_apart or not any(map(is_new_prompt, session.items[start:end]))):
             assert messages[: len(previous)] == previous
         previous, start = messages, end
+
+
+@pytest.mark.parametrize("of", [of for of in FORMATS if not of.has_system_apart], ids=lambda of: of.name)
+@PATIENT
+@given(session=sessions() | logs())
+def test_every_text_and_call_is_sent_in_order(of: Format, session: Session) -> None:
+    """Every text is sent, in order except system messages between a call and its output, and every call with its own output."""
+    view = marked(session)
+    payload = of.write(view)
+    texts = [text for message in payload if message.get("role") != "tool" for text in _texts(message) if text.startswith("text ")]
+    items = list(view.items)
+    said = [item.text for place, item in enumerate(items) if isinstance(item, Message) and not is_replaced(items, place)]
+    assert sorted(texts) == sorted(said)
+    from_others = [item.text for item in items if isinstance(item, Message) and item.role in ("user", "assistant")]
+    assert [text for text in texts if text in from_others] == from_others
+    results = [message.get("content", message.get("output")) for message in payload if _is_result(message)]
+    assert results == outputs_due(view)
+
+
+def _texts(message: dict[str, Any]) -> list[str]:
+    content = message.get("content") or []
+    return [content] if isinstance(content, str) else [part["text"] for part in content if "text" in part]
+
+
+def _is_result(message: dict[str, Any]) -> bool:
+    return message.get("role") == "tool" or message.get("type") == "function_call_output"
 
 
 @cache

@@ -12,15 +12,7 @@ from typing import Any, Never
 import pytest
 
 from context_window import ContextWindow, ContextWindowManager
-from session import (
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Part,
-    Session,
-)
+from session import Document, FunctionCall, FunctionCallOutput, Image, Message, Part, Session
 from session.transcripts import read_account
 from tests.support.shell import POSIX, Shell
 

@@ -9,19 +9,7 @@ from typing import Any
 
 import pytest
 
-from session import (
-    Compaction,
-    Document,
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-    Text,
-    Usage,
-)
+from session import Compaction, Document, FormatError, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text, Usage
 from session.items import Item
 from session.providers import validate_anthropic
 from session.providers.additions import INTERRUPTED, PREAMBLE, summary_text

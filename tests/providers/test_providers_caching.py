@@ -10,15 +10,7 @@ import pytest
 from hypothesis import event, given
 from PIL import Image as Pillow
 
-from session import (
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-)
+from session import Document, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session
 from session.images import image_size
 from session.items import Item
 from session.providers import validate_anthropic

@@ -9,12 +9,12 @@ import pytest
 
 from session import FormatError
 from tests.fuzz.checks import READERS, VALIDATORS, check_session
-from tests.fuzz.mutations import OBJECTS, containers
+from tests.fuzz.mutations import containers, objects
 from tests.fuzz.seeds import Seed, seeds
 
 PAYLOADS = [seed for seed in seeds(recorded=False) if seed.reader in VALIDATORS]
 every_payload = pytest.mark.parametrize("seed", PAYLOADS, ids=lambda seed: seed.reader)
-every_object = pytest.mark.parametrize("index", range(len(OBJECTS)), ids=lambda index: f"{index}-{type(OBJECTS[index]).__name__}")
+every_object = pytest.mark.parametrize("index", range(len(objects())), ids=lambda index: f"{index}-{type(objects()[index]).__name__}")
 
 
 def places(value: Any) -> list[tuple[Any, Any]]:
@@ -26,9 +26,9 @@ def places(value: Any) -> list[tuple[Any, Any]]:
 @every_object
 def test_a_value_that_is_not_json_is_refused_at_every_place(seed: Seed, index: int) -> None:
     """For any value, a reader returns a session or raises FormatError, and a validator returns violations."""
-    value = seed.value()
+    value, replacement = seed.value(), objects()[index]
     for holder, key in places(value):
-        before, holder[key] = holder[key], OBJECTS[index]
+        before, holder[key] = holder[key], replacement
         try:
             session = READERS[seed.reader](value)
         except FormatError:
@@ -36,7 +36,7 @@ def test_a_value_that_is_not_json_is_refused_at_every_place(seed: Seed, index: i
         else:
             check_session(session)
         with suppress(FormatError):
-            is_json = isinstance(OBJECTS[index], tuple | dict | list)  # as a list, with the key as a text, and as deep as Python writes
+            is_json = isinstance(replacement, tuple | dict | list)  # as a list, with the key as a text, and as deep as Python writes
             assert VALIDATORS[seed.reader](value) or is_json
         holder[key] = before
 

@@ -7,48 +7,28 @@ import json
 import random
 import struct
 import zlib
-from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from session import (
-    AgentConfigUpdate,
-    Compaction,
-    Document,
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-    Text,
-)
+from session import AgentConfigUpdate, Compaction, Document, FormatError, FunctionCallOutput, Image, Message, Reasoning, Session, Text
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_chat
 from session.providers.additions import ATTACHED, ELSEWHERE, INTERRUPTED, summary_text
 from session.providers.openai_chat import content, from_openai_chat, to_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
-from tests.support.any_logs import answers, logs
 from tests.support.pictures import pdf, png
-from tests.support.saying import assistant, call, output, user
+from tests.support.saying import assistant, call, comparable, data_url, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
-from tests.support.strategies import sessions
-from tests.support.twin import is_replaced
 
 Json = dict[str, Any]
 
 
 PNG = png(2, 2)
 PDF = pdf()
-
-
-def url(data: bytes, media_type: str = "image/png") -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def wire(*items: Item, **options: Any) -> list[Json]:
@@ -84,14 +64,6 @@ def outline(messages: list[Json]) -> list[str]:
             )
         )
         for message in messages
-    ]
-
-
-def comparable(session: Iterable[Item]) -> list[Json]:
-    """Return the items without the fields that no payload holds: ids, times, and the provider's own."""
-    return [
-        {key: value for key, value in item.items() if key not in ("id", "created_at", "category")}
-        for item in Session(session).to_dict()["items"]
     ]
 
 
@@ -217,7 +189,7 @@ def test_images_are_sent_as_urls_or_bytes() -> None:
     images = [
         Image(data=PNG, detail="low"),
         Image(url="https://example.org/a.png"),
-        Image(url=url(PNG)),
+        Image(url=data_url(PNG)),
         Image(file_id="f"),
         Image(data=b"BM", media_type="image/bmp"),
         Image(path="/no/such/file"),
@@ -227,9 +199,9 @@ def test_images_are_sent_as_urls_or_bytes() -> None:
             "role": "user",
             "content": [
                 {"type": "text", "text": "See:"},
-                {"type": "image_url", "image_url": {"url": url(PNG), "detail": "low"}},
+                {"type": "image_url", "image_url": {"url": data_url(PNG), "detail": "low"}},
                 {"type": "image_url", "image_url": {"url": "https://example.org/a.png"}},
-                {"type": "image_url", "image_url": {"url": url(PNG)}},
+                {"type": "image_url", "image_url": {"url": data_url(PNG)}},
                 {"type": "text", "text": "[image not shown]"},
                 {"type": "text", "text": "[image of unknown format: image/bmp]"},
                 {"type": "text", "text": "[image missing: /no/such/file]"},
@@ -248,7 +220,7 @@ def test_a_large_image_is_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     [message] = to_openai_chat(Session([user(Image(data=noisy))]))
     assert message["content"] == "[image too large to send: 30x30]"
     monkeypatch.setattr(content, "IMAGE_ENCODED", 10_000)
-    assert wire(user(Image(data=noisy)))[0]["content"][0]["image_url"]["url"] == url(noisy)
+    assert wire(user(Image(data=noisy)))[0]["content"][0]["image_url"]["url"] == data_url(noisy)
 
 
 def test_documents_are_sent_as_files_or_texts() -> None:
@@ -263,8 +235,8 @@ def test_documents_are_sent_as_files_or_texts() -> None:
         Document(data=b"\xffsound", media_type="audio/wav"),
     ]
     assert wire(user(documents))[0]["content"] == [
-        {"type": "file", "file": {"file_data": url(PDF, "application/pdf"), "filename": "Bill.pdf"}},
-        {"type": "file", "file": {"file_data": url(PDF, "application/pdf"), "filename": "document.pdf"}},
+        {"type": "file", "file": {"file_data": data_url(PDF, "application/pdf"), "filename": "Bill.pdf"}},
+        {"type": "file", "file": {"file_data": data_url(PDF, "application/pdf"), "filename": "document.pdf"}},
         {"type": "file", "file": {"file_id": "file_1"}},
         {"type": "text", "text": "[document: notes.txt]\nplain"},
         {"type": "text", "text": "a,b"},
@@ -398,40 +370,6 @@ def test_an_invalid_message_is_an_error_with_its_place(messages: object, where: 
 
 
 # Every log
-
-
-ANY_LOG = st.one_of(sessions(), logs())
-PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
-
-
-@PATIENT
-@given(ANY_LOG)
-def test_every_text_and_call_is_sent(session: Session) -> None:
-    """Every text of users and assistants, every call in order with its own output."""
-    marked = [
-        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
-        if isinstance(item, FunctionCallOutput)
-        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra)
-        if isinstance(item, Message)
-        else item
-        for position, item in enumerate(session.items)
-    ]
-    view = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
-    payload = to_openai_chat(view)
-    paired = answers(view)
-    texts = [part for message in payload if message["role"] != "tool" for part in _texts(message["content"])]
-    assert sorted(text for text in texts if text.startswith("text ")) == sorted(
-        item.text for position, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, position)
-    )
-    assert [message["content"] for message in payload if message["role"] == "tool"] == [
-        f"output {paired[position]}" if position in paired else INTERRUPTED
-        for position, item in enumerate(marked)
-        if isinstance(item, FunctionCall)
-    ]
-
-
-def _texts(content: Any) -> list[str]:
-    return [content] if isinstance(content, str) else [part["text"] for part in content or [] if part["type"] == "text"]
 
 
 HELD: st.SearchStrategy[Part] = st.sampled_from(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -12,18 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from session import (
-    Compaction,
-    Document,
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-    Text,
-)
+from session import Compaction, Document, FormatError, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Text
 from session.items import Item, Role
 from session.parts import Part
 from session.providers import validate_openai_responses
@@ -31,21 +19,16 @@ from session.providers.additions import INTERRUPTED
 from session.providers.openai_chat import to_openai_chat, validate_openai_chat
 from session.providers.openai_chat.content import STRING_LENGTH
 from session.providers.openai_responses import from_openai_responses, to_openai_responses
-from tests.support.any_logs import answers, logs
+from tests.support.any_logs import logs
 from tests.support.pictures import docx, pdf
-from tests.support.saying import assistant, call, output, user
+from tests.support.saying import assistant, call, comparable, data_url, output, user
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 from tests.support.strategies import sessions
-from tests.support.twin import is_replaced
 
 Json = dict[str, Any]
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 PDF = pdf()
 DOCX = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
-
-
-def url(data: bytes, media_type: str = "image/png") -> str:
-    return f"data:{media_type};base64,{base64.b64encode(data).decode()}"
 
 
 def thought(text: str = "hm", data: str | None = "sealed", **fields: Any) -> Reasoning:
@@ -78,14 +61,6 @@ def outline(items: list[Json]) -> list[str]:
         if item["type"] == "message"
         else " ".join(filter(None, [item["type"], item.get("call_id") or item.get("id"), shown(item.get("output", ""))]))
         for item in items
-    ]
-
-
-def comparable(session: Iterable[Item]) -> list[Json]:
-    """Return the items without ids and times."""
-    return [
-        {key: value for key, value in item.items() if key not in ("id", "created_at", "category")}
-        for item in Session(session).to_dict()["items"]
     ]
 
 
@@ -161,14 +136,14 @@ def test_users_and_outputs_show_images_and_files() -> None:
     ]
     content = [
         {"type": "input_text", "text": "See:"},
-        {"type": "input_image", "image_url": url(PNG), "detail": "low"},
+        {"type": "input_image", "image_url": data_url(PNG), "detail": "low"},
         {"type": "input_image", "image_url": "https://example.org/a.png", "detail": "auto"},
         {"type": "input_image", "file_id": "f1", "detail": "auto"},
-        {"type": "input_file", "file_data": url(PDF, "application/pdf"), "filename": "Bill.pdf"},
-        {"type": "input_file", "file_data": url(PDF, "application/pdf"), "filename": "document.pdf"},
+        {"type": "input_file", "file_data": data_url(PDF, "application/pdf"), "filename": "Bill.pdf"},
+        {"type": "input_file", "file_data": data_url(PDF, "application/pdf"), "filename": "document.pdf"},
         {
             "type": "input_file",
-            "file_data": url(docx(), DOCX),
+            "file_data": data_url(docx(), DOCX),
             "filename": "document.docx",
         },
         {"type": "input_file", "file_url": "https://example.org/a.pdf"},
@@ -192,7 +167,11 @@ def test_a_custom_tool_takes_a_text_and_shows_images() -> None:
     log = call("c1", "*** Begin", "patch", metadata={"openai_type": "custom_tool_call"}), output("c1", [Image(data=PNG)])
     assert wire(*log) == [
         {"type": "custom_tool_call", "call_id": "c1", "name": "patch", "input": "*** Begin"},
-        {"type": "custom_tool_call_output", "call_id": "c1", "output": [{"type": "input_image", "image_url": url(PNG), "detail": "auto"}]},
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "c1",
+            "output": [{"type": "input_image", "image_url": data_url(PNG), "detail": "auto"}],
+        },
     ]
 
 
@@ -322,7 +301,7 @@ def test_a_pair_with_a_trimmed_output_is_sent_as_a_function_call() -> None:
 
 def test_a_damaged_screenshot_is_sent_as_a_function_output_with_a_note() -> None:
     """A pair goes as it came only where the provider could read its image."""
-    intact, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": url(data)}} for data in (PNG, PNG[:50]))
+    intact, cut = ({**SCREENSHOT, "output": {"type": "computer_screenshot", "image_url": data_url(data)}} for data in (PNG, PNG[:50]))
     assert checked(from_openai_responses([COMPUTER, intact])) == [COMPUTER, intact]
     assert outline(checked(from_openai_responses([COMPUTER, cut]))) == [
         *("function_call c2", "function_call_output c2 [image damaged: its content cannot be decoded]")
@@ -566,30 +545,6 @@ PATIENT = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data
 @given(OUR_LOGS)
 def test_a_session_read_back_is_valid_for_the_other_api(session: Session) -> None:
     assert validate_openai_chat(to_openai_chat(from_openai_responses(to_openai_responses(session)))) == []
-
-
-@PATIENT
-@given(sessions())
-def test_every_text_and_call_is_sent_in_order(session: Session) -> None:
-    """Every text is sent in order, except system messages between a call and its output, and every call with its own output."""
-    marked = [
-        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
-        if isinstance(item, FunctionCallOutput)
-        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra)
-        if isinstance(item, Message)
-        else item
-        for position, item in enumerate(session.items)
-    ]
-    view = Session.showing(session, marked, breaks=session.response_breaks, settled=0)
-    payload = to_openai_responses(view)
-    paired = answers(view)
-    texts = [item["content"] for item in payload if item["type"] == "message" and item["content"].startswith("text ")]
-    assert texts == [item.text for position, item in enumerate(marked) if isinstance(item, Message) and not is_replaced(marked, position)]
-    assert [item["output"] for item in payload if item["type"] == "function_call_output"] == [
-        f"output {paired[position]}" if position in paired else INTERRUPTED
-        for position, item in enumerate(marked)
-        if isinstance(item, FunctionCall)
-    ]
 
 
 SPOKEN: st.SearchStrategy[list[Part]] = st.lists(st.sampled_from([Text("x"), Text(" "), Text("y\n")]), min_size=1, max_size=2)

@@ -14,17 +14,7 @@ import pytest
 
 from tests.support.lazy import LazyModule
 from tests.support.pictures import pdf
-from tests.support.stubs import (
-    AnthropicStub,
-    Call,
-    GeminiStub,
-    OpenAIChatStub,
-    OpenAIResponsesStub,
-    Say,
-    Stub,
-    Think,
-    in_order,
-)
+from tests.support.stubs import AnthropicStub, Call, GeminiStub, OpenAIChatStub, OpenAIResponsesStub, Say, Stub, Think, in_order
 from tests.support.stubs.anthropic import BINDING_BETA
 from tests.support.stubs.clients import anthropic_client, google_client, openai_client
 from tests.support.stubs.pictures import look

@@ -22,6 +22,7 @@ KEY = "sk-ant-" + "api03-Zq8vT2nR5xW9kL4mB7cD1fG6hJ3pS0uY"
     [
         (NOON, "/x/shop", "", "2026-03-25 12:00 shop"),
         (NOON, "D:\\work\\shop\\", "Fix it", "2026-03-25 12:00 shop: Fix it"),
+        (NOON, "7e8989f7" * 8, "Fix it", "2026-03-25 12:00 7e8989f7: Fix it"),
         (None, "", "", "time unknown"),
         (1e18, "/", "", "time unknown /"),
     ],

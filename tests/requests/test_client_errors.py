@@ -10,14 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import (
-    ModelAccessError,
-    ModelError,
-    ModelNetworkError,
-    ModelOverloadedError,
-    ModelRateLimitError,
-    PromptTooLongError,
-)
+from context_window import ModelAccessError, ModelError, ModelNetworkError, ModelOverloadedError, ModelRateLimitError, PromptTooLongError
 from context_window.requests.client_errors import model_error, too_long
 
 KINDS = [ModelError, ModelRateLimitError, ModelOverloadedError, ModelAccessError, ModelNetworkError, PromptTooLongError]

@@ -6,14 +6,7 @@ from typing import Any
 
 import pytest
 
-from session import (
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Message,
-    Reasoning,
-    Session,
-)
+from session import FormatError, FunctionCall, FunctionCallOutput, Message, Reasoning, Session
 from session.providers import Violation, validate_anthropic, validate_google, validate_openai_chat, validate_openai_responses
 from session.providers.google import to_google
 from session.providers.openai_chat import to_openai_chat

@@ -3,16 +3,7 @@
 import pytest
 
 from session.estimate import estimate_item, estimate_part, estimate_text
-from session.items import (
-    AgentConfigUpdate,
-    AgentHandoff,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    Reasoning,
-)
+from session.items import AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, Reasoning
 from session.parts import Document, Image, Part, Text
 from session.session import Session
 

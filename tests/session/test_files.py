@@ -17,14 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from session import (
-    FormatError,
-    Image,
-    Message,
-    Session,
-    TranscriptError,
-    files,
-)
+from session import FormatError, Image, Message, Session, TranscriptError, files
 from session.files import MAX_IMAGE_FILE, Folder, read_image
 from session.images import HEIF_BRANDS
 from session.providers.media import sniff

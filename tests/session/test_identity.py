@@ -10,18 +10,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
 from context_window.decision import placeholders
-from session import (
-    AgentConfigUpdate,
-    Compaction,
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Session,
-    Text,
-    Usage,
-)
+from session import AgentConfigUpdate, Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, Session, Text, Usage
 from session.identity import ORIGINAL_ID, VIEW_CHANGES, VIEW_MARK, VIEW_RECORD, is_same
 from session.items import Item
 from tests.support.counting import Letters

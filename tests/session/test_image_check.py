@@ -22,24 +22,11 @@ from hypothesis import strategies as st
 from context_window import ContextWindow, ContextWindowManager
 from session import Document, Image, Message, Session
 from session import image_check as image_check_module
-from session.image_check import (
-    BROKEN,
-    HEADER,
-    UNKNOWN,
-    image_problem,
-)
+from session.image_check import BROKEN, HEADER, UNKNOWN, image_problem
 from session.providers import media
 from session.providers.media import Inline, Note, document_source, image_source, unusable
 from tests.support.counting import Letters
-from tests.support.pictures import (
-    claiming_png,
-    docx,
-    encoded,
-    every_kind,
-    noise,
-    pdf,
-    png,
-)
+from tests.support.pictures import claiming_png, docx, encoded, every_kind, noise, pdf, png
 from tests.support.stubs.pictures import is_readable
 
 KINDS = every_kind()

@@ -16,14 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import FormatError, MessageCategory, Usage
-from session.errors import (
-    DuplicateItemError,
-    ReadOnlyError,
-    SessionError,
-    TranscriptError,
-    UnknownItemError,
-    short,
-)
+from session.errors import DuplicateItemError, ReadOnlyError, SessionError, TranscriptError, UnknownItemError, short
 from session.items import (
     ITEM_TYPES,
     AgentConfigUpdate,

@@ -10,16 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window.decision.extracts import DigestPart, digest
-from session import (
-    Compaction,
-    FormatError,
-    FunctionCall,
-    FunctionCallOutput,
-    Message,
-    Reasoning,
-    Session,
-    Usage,
-)
+from session import Compaction, FormatError, FunctionCall, FunctionCallOutput, Message, Reasoning, Session, Usage
 from session.items import Item
 from session.rewrite import index_log
 from session.units import KIND_ORPHAN, grouping

@@ -15,15 +15,7 @@ from hypothesis import strategies as st
 
 from session import FormatError
 from session.images import MAX_SIDE
-from session.parts import (
-    DETAILS,
-    Document,
-    Image,
-    Part,
-    Text,
-    joined_text,
-    parts_of,
-)
+from session.parts import DETAILS, Document, Image, Part, Text, joined_text, parts_of
 from session.sanitize import MAX_COUNT, clean
 from session.usage import Usage
 from tests.session.test_images import SOUND, png

@@ -17,15 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import (
-    BudgetError,
-    ContextWindow,
-    ContextWindowManager,
-    ModelConfig,
-    RecallError,
-    Session,
-    UnknownModelError,
-)
+from context_window import BudgetError, ContextWindow, ContextWindowManager, ModelConfig, RecallError, Session, UnknownModelError
 from context_window.errors import CountingError, StrategyError
 from context_window.model_errors import ModelError
 from context_window.requests.client_errors import LONGEST, model_error

@@ -12,16 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session import FormatError, Message, MessageCategory, Session, Usage
-from session.items import (
-    ROLES,
-    AgentConfigUpdate,
-    AgentHandoff,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Reasoning,
-)
+from session.items import ROLES, AgentConfigUpdate, AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Reasoning
 from session.parts import DETAILS, Document, Image, Part, Text
 from tests.session.test_images import SOUND
 from tests.session.test_items import JSON, deep

@@ -34,7 +34,7 @@ def test_a_long_side_is_scaled_with_its_proportions(kind: str, becomes: str) -> 
 
 
 def test_a_large_file_is_scaled_until_it_fits() -> None:
-    image = picture(1600, 1600, noise=True)
+    image = picture(1200, 1200, noise=True)
     limit = len(image.base64) // 2
     smaller = shrunk_to_fit(image, side=8000, encoded=limit)
     assert isinstance(smaller, Inline)

@@ -1,7 +1,7 @@
 """Summaries: the items they replace, the prompts, failures that leave the log unchanged, and the rendering."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from typing import Any
 
 import pytest
@@ -27,30 +27,11 @@ from session import (
     render_items,
 )
 from session.items import Item
+from tests.support.compacting import SHORT, Writer
 from tests.support.derived import check_derived, ids
 from tests.support.strategies import sessions
 
 SUMMARY = {"summary": True}
-
-
-class Writer:
-    """A summarizer that returns a fixed text and records its prompts."""
-
-    def __init__(self, *answers: Any, meanwhile: Callable[[], object] | None = None) -> None:
-        self.answers = list(answers) or ["what was said"]
-        self.prompts: list[str] = []
-        self.meanwhile = meanwhile
-
-    async def __call__(self, prompt: str) -> str:
-        self.prompts.append(prompt)
-        await asyncio.sleep(0)
-        if self.meanwhile is not None:
-            self.meanwhile()
-        answer = self.answers[min(len(self.prompts), len(self.answers)) - 1]
-        if isinstance(answer, BaseException):
-            raise answer
-        text: str = answer
-        return text
 
 
 def summarized(session: Session, llm: Summarizer | None = None, keep: int = 3) -> list[str]:
@@ -73,7 +54,7 @@ def test_a_summary_is_placed_before_the_last_turns() -> None:
     assert summarized(session, llm) == ["system", "u1", "new", "u3", "a3", "u4", "a4", "u5", "a5"]
     summary = session.items[2]
     assert isinstance(summary, Message)
-    assert (summary.role, summary.text, summary.extra) == ("assistant", "[Conversation Summary]\nwhat was said", SUMMARY)
+    assert (summary.role, summary.text, summary.extra) == ("assistant", f"[Conversation Summary]\n{SHORT}", SUMMARY)
     assert (summary.is_summary, summary.category, summary.created_at) == (True, MessageCategory.DIALOG, 2.5)
     assert "question 2" in llm.prompts[0]
     assert "question 1" not in llm.prompts[0], "the first message states the task, and stays"

@@ -9,14 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window import (
-    BudgetError,
-    ContextWindow,
-    ContextWindowError,
-    PriorityTrim,
-    Shares,
-    TokenBudget,
-)
+from context_window import BudgetError, ContextWindow, ContextWindowError, PriorityTrim, Shares, TokenBudget
 from context_window.decision.limits import portion
 from context_window.validation import check_amount
 from session.items import MessageCategory

@@ -8,16 +8,7 @@ import pytest
 from hypothesis import event, given
 from hypothesis import strategies as st
 
-from context_window import (
-    ArgumentError,
-    ContextWindow,
-    ContextWindowManager,
-    CountingError,
-    Image,
-    ModelConfig,
-    Session,
-    UnknownModelError,
-)
+from context_window import ArgumentError, ContextWindow, ContextWindowManager, CountingError, Image, ModelConfig, Session, UnknownModelError
 from context_window.events.definitions import Event
 from tests.support.counting import Letters
 from tests.support.managing import ids, session_of

@@ -4,16 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from context_window import (
-    ContextWindow,
-    ContextWindowManager,
-    Image,
-    ModelConfig,
-    Reason,
-    Session,
-    ThresholdCrossed,
-    Trimmed,
-)
+from context_window import ContextWindow, ContextWindowManager, Image, ModelConfig, Reason, Session, ThresholdCrossed, Trimmed
 from context_window.decision.edits import Edit, shows_less
 from context_window.decision.plan import Cut
 from context_window.events.definitions import CounterFellBack, Event

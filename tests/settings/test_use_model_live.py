@@ -11,30 +11,13 @@ from typing import Any
 
 import pytest
 
-from context_window import (
-    ContextWindow,
-    ContextWindowManager,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    ModelConfig,
-    Session,
-    Text,
-)
+from context_window import ContextWindow, ContextWindowManager, FunctionCall, FunctionCallOutput, Image, Message, ModelConfig, Session, Text
 from session.items import new_id
 from tests.contracts.wires import BindingAnthropic, Google, OpenAIChat, OpenAIResponses, Wire
 from tests.support.counting import Letters
 from tests.support.managing import ids, session_of
 from tests.support.pictures import png
-from tests.support.stubs import (
-    Block,
-    Call,
-    Say,
-    Stub,
-    Think,
-    in_order,
-)
+from tests.support.stubs import Block, Call, Say, Stub, Think, in_order
 from tests.support.threads import SECONDS, together, turns_often
 
 ANSWERS: Sequence[Sequence[Block]] = (

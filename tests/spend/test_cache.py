@@ -174,10 +174,6 @@ def test_the_cache_is_in_the_folder_for_caches(environment: dict[str, str], path
 
 
 class TestCommand:
-    @pytest.fixture
-    def shell(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-        return Shell(capsys, monkeypatch)
-
     def test_a_second_run_opens_no_log(self, shell: Shell, tmp_path: Path, opened: list[str]) -> None:
         write_folder(tmp_path, 5)
         first = shell("spend", tmp_path, "--json")

@@ -7,8 +7,10 @@ import os
 import pytest
 
 from benchmarks.spend_check import ccusage_count, our_count, our_money, raw_count
+from context_window.spend import find_logs, read_ledger
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 
+NO_USAGE = "has answers of a model, but no usage of them that can be read"
 CCUSAGE = os.environ.get("CONTEXT_WINDOW_CCUSAGE")
 
 needs_ccusage = pytest.mark.skipif(not CCUSAGE, reason="needs ccusage from npm: set CONTEXT_WINDOW_CCUSAGE to the path of the program")
@@ -22,6 +24,8 @@ def test_every_tool_of_the_recordings_agrees_with_the_raw_count() -> None:
     ours = our_count(TRANSCRIPTS)
     assert ours.pop("aider")[0] > 0  # its history is no JSON: tests/transcripts/test_transcripts_aider.py counts it
     assert ours == raw
+    faults = read_ledger(find_logs([str(TRANSCRIPTS)])).faults
+    assert [fault.problem for fault in faults].count(NO_USAGE) == 4  # logs of runs that reported none
 
 
 @needs_ccusage

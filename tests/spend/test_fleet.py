@@ -38,11 +38,6 @@ needs_s3 = pytest.mark.skipif(
 needs_fsspec = pytest.mark.skipif(not find_spec("fsspec"), reason="fsspec is not installed")
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
 class TestParquet:
     pytestmark = needs_parquet
 

@@ -23,11 +23,6 @@ from tests.support.shell import Shell
 NOON = datetime(2026, 3, 25, 12, tzinfo=UTC).timestamp()
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
 def tokens(total: int, cached: int, output: int) -> dict[str, int]:
     return {"input_tokens": total, "cached_input_tokens": cached, "output_tokens": output, "reasoning_output_tokens": 1}
 

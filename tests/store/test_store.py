@@ -16,16 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from context_window import ContextWindow, ContextWindowManager
-from session import (
-    DuplicateItemError,
-    FormatError,
-    FunctionCall,
-    Message,
-    Session,
-    StoreConflictError,
-    StoreError,
-    UnknownSessionError,
-)
+from session import DuplicateItemError, FormatError, FunctionCall, Message, Session, StoreConflictError, StoreError, UnknownSessionError
 from session.store import SessionStore, StoredSession
 from tests.session.test_read_only import EDITS as REFUSED_EDITS
 from tests.session.test_serial import rich_sessions, same

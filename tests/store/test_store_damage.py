@@ -15,16 +15,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from session import (
-    FormatError,
-    Image,
-    Message,
-    Session,
-    StoreBusyError,
-    StoreDamagedError,
-    StoreError,
-    UnknownSessionError,
-)
+from session import FormatError, Image, Message, Session, StoreBusyError, StoreDamagedError, StoreError, UnknownSessionError
 from session.store import SessionStore
 from session.store.journal import Row, checksum
 from session.store.replay import JournalReplay, edit_runs

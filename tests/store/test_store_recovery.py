@@ -12,14 +12,7 @@ import pytest
 from session import Image, Message, StoreDamagedError, UnknownSessionError
 from session.store import SessionInfo, SessionStore
 from session.store.schema import APPLICATION
-from tests.store.test_store_damage import (
-    NAMES,
-    PAGE,
-    Files,
-    as_json,
-    database,
-    put,
-)
+from tests.store.test_store_damage import NAMES, PAGE, Files, as_json, database, put
 from tests.support.stores import raw
 
 

@@ -47,6 +47,11 @@ class Request:
         """Tokens that it cost beyond its local count. A summary that is read from a log stands for the last items too."""
         return self.tokens - self.local + self.summarised
 
+    @property
+    def counted(self) -> int:
+        """Its local count, without the items that a summary stands for too."""
+        return self.local - self.summarised
+
 
 @dataclass
 class Report:
@@ -97,7 +102,7 @@ class AnchoredTwin(Twin):
     """A view whose total starts from reports."""
 
     last: Request | None = None
-    first: Request | None = None
+    smallest_request: Request | None = None
     steps: list[Step] = field(default_factory=list)
     edit_count: int = 0
     reports: list[Report | None] = field(default_factory=list)
@@ -169,30 +174,29 @@ class AnchoredTwin(Twin):
         return floor(added * self.ratio()) + ceil(self.score() * scale(request, added, self.limits.calibration)) if added > 0 else 0
 
     def credit(self, removed: int) -> int:
-        """Lower bound on what a request lost with these local tokens: by the increments, as far as they reach, else by the request."""
+        """Lower bound on what a request lost with these local tokens: by what was added since the smallest request, else by the request."""
         rule = self.limits.calibration
         assert self.last is not None
+        assert self.smallest_request is not None
         assert rule is not None
-        steps = self.latest_steps()
-        local = sum(step[1] for step in steps)
-        reported = sum(min(step[2], self.most(*step[:2])) for step in steps)
-        own = self.last.tokens - self.last.offset
-        known = min(removed, local) if len(steps) >= rule.worth_samples and local >= rule.worth_tokens else 0
-        parts = max(Fraction(9, 10) * known, local - Fraction(11, 10) * (local - known)) if known else 0
-        rest = (removed - known) * Fraction(rule.removal_worth * min(self.last.tokens, own), 1000 * max(1, own))
-        return floor(parts * Fraction(reported, max(1, local))) + floor(rest)
+        steps = self.steps[-rule.max_samples :]
+        jumps = sum(max(0, step.reported - 2 * floor(self.ratio() * step.local)) for step in steps)
+        added = self.last.counted - self.smallest_request.counted
+        cost = max(0, added + self.last.offset - self.smallest_request.offset - jumps)
+        known = min(removed, added) if added >= max(1, rule.worth_tokens) else 0
+        parts = max(Fraction(9, 10) * known, added - Fraction(11, 10) * (added - known)) if known else 0
+        rest = (removed - known) * Fraction(rule.removal_worth * min(self.last.tokens, self.last.counted), 1000 * max(1, self.last.counted))
+        return floor(parts * Fraction(cost, max(1, added))) + floor(rest)
 
     def bound(self, new: int, removed: int) -> int:
         """Upper bound on the request, for numbers of local tokens added and removed since the anchor."""
         assert self.last is not None
-        assert self.first is not None
+        assert self.smallest_request is not None
         assert self.limits.calibration is not None
         credit = removed
         if removed > 0:
-            unknown = floor(
-                Fraction(min(removed, self.first.tokens - self.first.offset) * (1000 - self.limits.calibration.removal_worth), 1000)
-            )
-            credit = max(self.credit(removed), removed - unknown - max(0, self.first.offset - self.last.offset))
+            unknown = floor(Fraction(min(removed, self.smallest_request.counted) * (1000 - self.limits.calibration.removal_worth), 1000))
+            credit = max(self.credit(removed), removed - unknown - max(0, self.smallest_request.offset - self.last.offset))
         fixed = self.counted() - sum(self.costs().values()) - (self.last.local - sum(self.last.item_costs.values()))
         most = self.most(self.last.tokens, new + self.unlogged())
         return self.last.tokens + self.last.summarised + most - credit + fixed
@@ -276,7 +280,9 @@ class AnchoredTwin(Twin):
 
     def start(self, request: Request | None) -> None:
         """Start totals from a request; from none, if None."""
-        self.last, self.first = request, None if request is None else self.first or request
+        self.last = request
+        if request is None or self.smallest_request is None or request.counted < self.smallest_request.counted:
+            self.smallest_request = request
 
     def summarised_places(self, length: int) -> set[int]:
         """Positions that the summaries among the first items stand for."""

@@ -21,6 +21,7 @@ from session import (
     Session,
 )
 from session.items import Item
+from session.providers.additions import INTERRUPTED
 
 TEXTS = st.sampled_from(["", " ", "\n\t", "hi", "hi \n", " hi", "§ \u2003", "[Conversation Summary] x"])
 CALL_IDS = st.sampled_from(["a", "a", "b", "a_2", "c.d", "c_d", ""])
@@ -95,3 +96,23 @@ def answers(session: Session) -> dict[int, int]:
                     result[before] = position
                     break
     return result
+
+
+def marked(session: Session) -> Session:
+    """Return a view of the session in which every message and every output says its own position."""
+    items = [
+        FunctionCallOutput(item.name, f"output {position}", item.call_id, id=item.id)
+        if isinstance(item, FunctionCallOutput)
+        else Message(item.role, f"text {position}", id=item.id, agent_id=item.agent_id, extra=item.extra, category=item.category)
+        if isinstance(item, Message)
+        else item
+        for position, item in enumerate(session.items)
+    ]
+    return Session.showing(session, items, breaks=session.response_breaks, settled=0)
+
+
+def outputs_due(session: Session) -> list[str]:
+    """Return what each call of such a view has as its output on the wire."""
+    paired = answers(session)
+    calls = [position for position, item in enumerate(session.items) if isinstance(item, FunctionCall)]
+    return [f"output {paired[position]}" if position in paired else INTERRUPTED for position in calls]

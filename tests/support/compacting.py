@@ -21,10 +21,12 @@ class Writer:
         timeout: Its declared time limit, in seconds.
     """
 
-    def __init__(self, *answers: Any, window: int | None = None, timeout: float | None = None) -> None:
+    def __init__(
+        self, *answers: Any, window: int | None = None, timeout: float | None = None, meanwhile: Callable[[], object] | None = None
+    ) -> None:
         self.answers = answers or (SHORT,)
         self.prompts: list[str] = []
-        self.meanwhile: Callable[[], object] | None = None
+        self.meanwhile = meanwhile
         self.window = window
         self.timeout = timeout
 

@@ -13,16 +13,7 @@ from fractions import Fraction
 from hypothesis import strategies as st
 
 from context_window import Action, Choice, Extraction, MeasuredUnit, Reason, Strategy, StrategyBudget
-from context_window.strategies import (
-    DropOldest,
-    NeverTrim,
-    PriorityTrim,
-    SlidingWindow,
-    Summarize,
-    advisers_of,
-    is_final,
-    parts_of,
-)
+from context_window.strategies import DropOldest, NeverTrim, PriorityTrim, SlidingWindow, Summarize, advisers_of, is_final, parts_of
 from session.items import FunctionCallOutput, Message, MessageCategory
 from session.session import Session
 from tests.support.engine import Limits, changed, note_of, subject_of, without_number

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from context_window import ContextWindowManager
 from context_window.cli.spend_reading import explained
 from context_window.spend import REASON_GROUPINGS, SpendCache, cache_file, charges_of, cost_of, read_ledger, reasons_by, spend_by
-from context_window.spend.reasons import LOST, MCP, OUTSIDE, READ, READ_AGAIN, SHELL, SKILL, UNEXPLAINED
+from context_window.spend.reasons import LOST, MCP, OUTSIDE, READ, READ_AGAIN, SHELL, SKILL, UNEXPLAINED, UNUSED
 from context_window.spend.rows import LogRows, decode, encode, read_rows
 from context_window.spend.tables import sum_of
 from context_window.timeline.makeup import _Amounts
@@ -193,6 +193,46 @@ def test_a_pause_is_charged_apart_from_what_it_made_dear() -> None:
     assert charged["messages"].cost < charged[LOST].cost / 5
 
 
+NAMES = ("Bash", "Read", "mcp__github__get_issue", "mcp__github__search", "mcp__linear__list")
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5), lambda inner: st.lists(inner, max_size=3), max_leaves=5
+)
+DEFINITIONS = st.lists(
+    st.builds(lambda name, words, schema: {"name": name, "description": WORDS * words, "input_schema": schema},
+        st.sampled_from(NAMES), st.integers(0, 40), st.dictionaries(st.sampled_from(["type", "properties", "$defs", "items"]), JSON)),
+    unique_by=lambda tool: tool["name"],
+)  # fmt: skip
+COUNTS = st.builds(Usage, *[st.integers(0, 9_000)] * 4)
+
+
+@given(DEFINITIONS, st.sets(st.sampled_from(NAMES)), st.lists(COUNTS, min_size=1, max_size=4), st.lists(JSON, max_size=2))
+@example([{"name": NAMES[3], "description": "", "input_schema": {}}], {NAMES[2]}, [Usage(0, 0, 5)], [])  # no definition of what is called
+def test_definitions_that_nothing_calls_cost_their_part_of_each_prompt(
+    tools: list[dict[str, Any]], called: set[str], usages: list[Usage], junk: list[Any]
+) -> None:
+    """Causes still add up to the price. A server is named only if no tool of it is called, and a server tool or what is none never is."""
+    log = Session()
+    log.metadata |= {"model": "claude-opus-4-6", "tools": [*junk, *tools, {"type": "web_search_20250305", "name": "web_search"}]}
+    for name in sorted(called):
+        log.add_function_call(name, {}, name)
+        log.add_function_output(name, "out", name)
+    for number, usage in enumerate(usages):
+        log.append(Message("assistant", "Done.", usage=usage, created_at=1_772_000_000.0 + number))
+    unused = {tool["name"] for tool in tools} - called
+    for reported, request in ContextWindowManager("claude-opus-4-6").made_up(log):
+        charges = list(charges_of(request))
+        assert abs(sum((charge.cost for charge in charges), Decimal(0)) - (cost_of(reported) or 0)) < Decimal("1e-15")
+        assert all(charge.cost > Decimal("-1e-15") for charge in charges)
+        parts = request.makeup.parts if request.makeup else ()
+        assert sum(part.read for part in parts) <= request.cache_read
+        assert sum(part.lost + part.paid for part in parts) <= request.prompt - request.cache_read
+        servers = {part.detail for part in parts if part.kind == UNUSED}
+        assert servers <= {name.split("__")[1] if "__" in name else "" for name in unused} | {""}
+        assert not any(name.startswith(f"mcp__{server}_") for name in called for server in servers if server)
+        if unused and min(request.cache_read, request.prompt - request.cache_read) > 6_000:
+            assert sum(part.read for part in parts if part.kind == UNUSED) > 0
+
+
 PARTS = st.builds(Part, st.text(max_size=5), st.text(max_size=5), st.text(max_size=5), *[st.integers(0, 10**9)] * 3)
 
 
@@ -221,10 +261,6 @@ def test_the_rows_hold_names_and_no_content(tmp_path: Path) -> None:
 
 class TestCommand:
     @pytest.fixture
-    def shell(self, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-        return Shell(capsys, monkeypatch)
-
-    @pytest.fixture
     def path(self, tmp_path: Path) -> Path:
         turns = [(0, 300, (10, 0, 9_000, 50), 1, "claude-opus-4-6"), (2, 200, (10, 0, 12_000, 50), 30, "claude-opus-4-6")]
         return log_of(turns).write(tmp_path)
@@ -243,6 +279,22 @@ class TestCommand:
         out = shell("spend", str(path), "--by", "cause")[1]
         assert "cache lost: a pause" in out
         assert "To save some of the $0.05 for cache lost: a pause: go on sooner" in " ".join(out.split())
+
+    def test_a_server_of_which_nothing_is_called_is_named(self, shell: Shell, tmp_path: Path) -> None:
+        """A trajectory states its tools. What the idle server costs stands in both tables, to the cent."""
+        tools = [{"type": "function", "function": {"name": f"mcp__{server}__get", "description": WORDS * 400}} for server in ("a", "b")]
+        step: dict[str, Any] = {"source": "agent", "message": "I look.", "timestamp": "2026-01-01T00:00:01Z"}
+        step["tool_calls"] = [{"tool_call_id": "c", "function_name": "mcp__a__get", "arguments": {}}]
+        step["metrics"] = {"prompt_tokens": 90_000, "completion_tokens": 5}
+        agent = {"name": "terminus-2", "version": "2.0", "model_name": "claude-sonnet-4-5", "tool_definitions": tools}
+        path = tmp_path / "trajectory.json"
+        path.write_text(json.dumps({"schema_version": "ATIF-v1.7", "session_id": "s", "agent": agent, "steps": [step]}), "utf-8")
+        rows = json.loads(shell("spend", str(path), "--by", "cause", "--json")[1])["rows"]
+        (idle,) = (row for row in rows if row["name"].startswith(UNUSED))
+        assert idle["name"] == f"{UNUSED}: MCP server b"
+        by_server = json.loads(shell("spend", str(path), "--by", "server", "--json")[1])["rows"]
+        assert {row["name"]: row["cost_usd"] for row in by_server}["b"] == idle["cost_usd"]
+        assert "turn the server off" in shell("spend", str(path), "--by", "cause")[1]
 
     def test_a_log_that_was_only_summed_up_is_read_again(self, path: Path) -> None:
         with SpendCache(cache_file()) as cache:

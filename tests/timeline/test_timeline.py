@@ -30,11 +30,6 @@ from tests.support.shell import Shell
 WORDS = "The quick brown fox jumps over the lazy dog. "
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
 def usage(new: int, read: int, written: int, output: int = 50) -> dict[str, int]:
     return {"input_tokens": new, "cache_read_input_tokens": read, "cache_creation_input_tokens": written, "output_tokens": output}
 

@@ -28,11 +28,6 @@ WORDS = "The quick brown fox jumps over the lazy dog. "
 NOON = datetime(2026, 3, 25, 12, tzinfo=UTC).timestamp()
 
 
-@pytest.fixture
-def shell(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    return Shell(capsys, monkeypatch)
-
-
 @given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 50))), st.floats(0, 600))
 def test_prefix_sums_are_sums(changes: list[tuple[int, int]], amount: float) -> None:
     sums, numbers = PrefixSums(10, 0), [0] * 10

@@ -179,5 +179,6 @@ def test_sub_agents_have_a_column_and_a_session_of_two_logs_is_one(tmp_path: Pat
     assert [head.name for head in page.heads][2] == "agent"
     assert sorted(row.cells[2].text for row in page.rows) == ["", "", "", "scout"]
     assert len(page.rows) == entry.spent().requests + 1
+    assert any(row.cells[-1].text.endswith("Read output: src/till.py") for row in page.rows)
     items = items_page(opened.conversations[1], 1, "/work/shop")
     assert [row.cells[1].text for row in chosen(items, 2, "user message")] == ["user message: Look for doors."]

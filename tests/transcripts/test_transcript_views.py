@@ -20,14 +20,7 @@ from session.items import Item, Message
 from session.providers import validate_anthropic
 from session.session import Session
 from session.units import request_points
-from tests.support.checks import (
-    check_kept,
-    check_oldest_first,
-    check_pairs,
-    check_subsequence,
-    free_tokens,
-    protected,
-)
+from tests.support.checks import check_kept, check_oldest_first, check_pairs, check_subsequence, free_tokens, protected
 from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts
 

@@ -14,30 +14,10 @@ import pytest
 from context_window.counting.item_tokens import Measurer
 from context_window.counting.tiktoken_counter import default_counter
 from context_window.models import describe_model
-from session import (
-    Compaction,
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Text,
-    Usage,
-)
+from session import Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Text, Usage
 from session.transcripts import read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
-from tests.support.claude_lines import (
-    Json,
-    Log,
-    call,
-    image,
-    records_of,
-    result,
-    shape,
-    text,
-)
+from tests.support.claude_lines import Json, Log, call, image, records_of, result, shape, text
 from tests.support.pictures import png
 
 

@@ -8,16 +8,7 @@ import pytest
 
 from session import Image, Message, MessageCategory, Text
 from session.transcripts import read_transcript
-from tests.support.claude_lines import (
-    Json,
-    Log,
-    call,
-    image,
-    records_of,
-    result,
-    shape,
-    text,
-)
+from tests.support.claude_lines import Json, Log, call, image, records_of, result, shape, text
 
 CONTEXT, DIALOG = MessageCategory.CONTEXT, MessageCategory.DIALOG
 

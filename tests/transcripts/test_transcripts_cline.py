@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from session import (
-    Compaction,
-    Document,
-    Message,
-    MessageCategory,
-    TranscriptError,
-    Usage,
-)
+from session import Compaction, Document, Message, MessageCategory, TranscriptError, Usage
 from session.transcripts import read_account, read_transcript
 from tests.support.list_logs import Json, account, assistant, shown, user
 

@@ -9,18 +9,7 @@ import pytest
 
 from context_window import ContextWindowManager
 from context_window.cli.recorded_window import recorded_window
-from session import (
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Session,
-    Text,
-    Usage,
-)
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Session, Text, Usage
 from session.providers.native_compaction import SEALED
 from session.providers.openai_chat import to_openai_chat
 from session.providers.openai_responses import to_openai_responses, validate_openai_responses
@@ -303,6 +292,17 @@ def test_a_rollback_also_removes_a_compaction(read: Read) -> None:
         codex("event_msg", type="thread_rolled_back", num_turns=1),
     )
     assert shape(session) == ["user:one"]
+
+
+def test_tools_that_a_client_adds_are_in_the_metadata(read: Read) -> None:
+    tool = {"name": "find", "description": "Finds.", "inputSchema": {"type": "object"}, "deferLoading": True}
+    session = read(
+        codex("session_meta", id="c", dynamic_tools=[{"type": "namespace", "name": "n", "tools": [tool, "no tool"]}, 7]),
+        codex_said("user", "Hi."),
+    )
+    assert session.metadata["tools"] == [
+        {"type": "function", "name": "find", "description": "Finds.", "parameters": {"type": "object"}, "defer_loading": True}
+    ]
 
 
 # Compactions

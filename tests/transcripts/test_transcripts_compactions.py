@@ -18,15 +18,7 @@ from session.transcripts.claude_code.entry import Entry
 from session.transcripts.codex import compaction
 from session.transcripts.compactions import KeepRule, is_prompt, is_repeated_context, resolve_replacements
 from session.transcripts.draft import Draft
-from tests.support.tool_logs import (
-    codex,
-    codex_call,
-    codex_item,
-    codex_output,
-    codex_said,
-    pi,
-    write_lines,
-)
+from tests.support.tool_logs import codex, codex_call, codex_item, codex_output, codex_said, pi, write_lines
 
 Json = dict[str, Any]
 

@@ -7,30 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from session import (
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Session,
-    Usage,
-)
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Session, Usage
 from session.transcripts import read_account, read_transcript, read_transcripts
 from session.units import request_points
 from tests.support.claude_lines import shape
-from tests.support.tool_logs import (
-    SECONDS,
-    copilot,
-    copilot_request,
-    fates,
-    only,
-    picture,
-    some_copilot,
-    write_lines,
-)
+from tests.support.tool_logs import SECONDS, copilot, copilot_request, fates, only, picture, some_copilot, write_lines
 
 Read = Callable[..., Session]
 

@@ -11,14 +11,7 @@ import pytest
 from session import Session, TranscriptError
 from session.transcripts import TranscriptAccount, read_account
 from session.units import grouping
-from tests.support.tool_logs import (
-    DOCUMENTS,
-    LINES,
-    Json,
-    check_account,
-    write_document,
-    write_lines,
-)
+from tests.support.tool_logs import DOCUMENTS, LINES, Json, check_account, write_document, write_lines
 
 every_line_format = pytest.mark.parametrize("format_name", LINES)
 every_format = pytest.mark.parametrize("format_name", [*LINES, *DOCUMENTS])

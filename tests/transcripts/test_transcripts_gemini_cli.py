@@ -8,17 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from session import (
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Session,
-    Usage,
-)
+from session import Document, FunctionCall, FunctionCallOutput, Image, Message, MessageCategory, Reasoning, Session, Usage
 from session.transcripts import read_account
 from session.units import request_points
 from tests.support.claude_lines import shape

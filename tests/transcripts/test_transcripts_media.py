@@ -13,15 +13,7 @@ from session import Image, Message
 from session.transcripts import read_transcript
 from tests.support.claude_lines import Log, image
 from tests.support.pictures import png
-from tests.support.tool_logs import (
-    gemini,
-    gemini_said,
-    opencode,
-    opencode_said,
-    pi,
-    write_document,
-    write_lines,
-)
+from tests.support.tool_logs import gemini, gemini_said, opencode, opencode_said, pi, write_document, write_lines
 
 Json = dict[str, Any]
 

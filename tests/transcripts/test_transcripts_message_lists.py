@@ -8,29 +8,10 @@ from typing import Any
 
 import pytest
 
-from session import (
-    FunctionCall,
-    Image,
-    Message,
-    MessageCategory,
-    Reasoning,
-    Session,
-    TranscriptError,
-    Usage,
-)
+from session import FunctionCall, Image, Message, MessageCategory, Reasoning, Session, TranscriptError, Usage
 from session.transcripts import read_transcript, read_transcripts
 from session.units import request_points
-from tests.support.list_logs import (
-    Json,
-    account,
-    assistant,
-    called,
-    lines,
-    shown,
-    system,
-    tool,
-    user,
-)
+from tests.support.list_logs import Json, account, assistant, called, lines, shown, system, tool, user
 from tests.support.pictures import png
 
 CHAT = [system("Be terse."), user("hi"), assistant("hello")]

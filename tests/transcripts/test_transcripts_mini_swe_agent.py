@@ -9,23 +9,21 @@ import pytest
 
 from session import MessageCategory, TranscriptError, Usage
 from session.units import request_points
-from tests.support.list_logs import (
-    Json,
-    account,
-    assistant,
-    called,
-    shown,
-    system,
-    tool,
-    user,
-)
+from tests.support.list_logs import Json, account, assistant, called, shown, system, tool, user
 
 OBSERVATION = "<returncode>0</returncode>\n<output>\na\n</output>"
 
 
 def answer(text: str, prompt: int = 9, **fields: Any) -> Json:
     usage = {"prompt_tokens": prompt, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 4}}
-    response = {"id": "r", "model": "m-1", "created": 1_700_000_000, "usage": usage, "choices": [{"message": {"reasoning": "hm"}}]}
+    response = {
+        "id": "r",
+        "model": "m-1",
+        "provider": "Host",
+        "created": 1_700_000_000,
+        "usage": usage,
+        "choices": [{"message": {"reasoning": "hm"}}],
+    }
     return {**assistant(text, **fields), "extra": {"response": response}}
 
 
@@ -53,6 +51,7 @@ def test_the_text_stays_as_the_model_saw_it_with_the_usage_reported(tmp_path: Pa
         "assistant: done",
     ]
     assert [item.usage for item in session.items] == [None, None, Usage(5, 4, 0, 2), None, Usage(5, 4, 0, 2)]
+    assert [item.extra.get("host") for item in session.items] == [None, None, "Host", None, "Host"]  # a router may choose another
     assert request_points(session) == [2, 4]
     assert session.metadata["model"] == "m-1"
     assert session.items[2].created_at == 1_700_000_000

@@ -7,17 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from session import (
-    Compaction,
-    Document,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Reasoning,
-    Session,
-    Usage,
-)
+from session import Compaction, Document, FunctionCall, FunctionCallOutput, Image, Message, Reasoning, Session, Usage
 from session.transcripts import read_account
 from session.units import request_points
 from tests.support.claude_lines import shape

@@ -27,16 +27,7 @@ from tests.fuzz.mutations import Mutator
 from tests.fuzz.seeds import Seed
 from tests.support.claude_lines import shape
 from tests.support.opencode_storage import Json, with_ids, write_database, write_folder, write_modern
-from tests.support.tool_logs import (
-    SECONDS,
-    check_account,
-    opencode,
-    opencode_said,
-    opencode_text,
-    picture,
-    some_opencode,
-    write_document,
-)
+from tests.support.tool_logs import SECONDS, check_account, opencode, opencode_said, opencode_text, picture, some_opencode, write_document
 
 TOKENS = {"input": 5, "output": 7, "reasoning": 3, "cache": {"read": 2, "write": 1}}
 MODEL = {"id": "gpt-x", "providerID": "openai"}

@@ -9,33 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from session import (
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    MessageCategory,
-    Reasoning,
-    Session,
-    Usage,
-)
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, MessageCategory, Reasoning, Session, Usage
 from session.transcripts import read_account
 from session.units import request_points
 from tests.support.claude_lines import shape
-from tests.support.tool_logs import (
-    SECONDS,
-    Json,
-    at,
-    check_account,
-    fates,
-    only,
-    pi,
-    pi_call,
-    pi_text,
-    picture,
-    some_pi,
-    write_lines,
-)
+from tests.support.tool_logs import SECONDS, Json, at, check_account, fates, only, pi, pi_call, pi_text, picture, some_pi, write_lines
 
 Read = Callable[..., Session]
 HEADER: Json = {"type": "session", "version": 3, "id": "p-1", "timestamp": at(0), "cwd": "/p"}

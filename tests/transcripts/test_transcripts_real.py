@@ -14,15 +14,7 @@ from typing import Any
 
 import pytest
 
-from session import (
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    MessageCategory,
-    Session,
-    Text,
-)
+from session import Compaction, FunctionCall, FunctionCallOutput, Image, MessageCategory, Session, Text
 from session.transcripts import LineRecord, read_account, read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
 from tests.support.recordings import account_of

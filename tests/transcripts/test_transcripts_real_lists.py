@@ -13,14 +13,7 @@ from typing import Any
 
 import pytest
 
-from session import (
-    FunctionCall,
-    FunctionCallOutput,
-    Image,
-    Message,
-    Session,
-    TranscriptError,
-)
+from session import FunctionCall, FunctionCallOutput, Image, Message, Session, TranscriptError
 from session.items import Item
 from session.providers import validate_anthropic
 from session.transcripts import read_account

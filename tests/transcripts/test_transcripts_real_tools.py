@@ -15,14 +15,7 @@ import pytest
 
 from session import Compaction, FunctionCall, FunctionCallOutput, Session, TranscriptError
 from session.providers import validate_anthropic
-from session.transcripts import (
-    codex,
-    copilot_cli,
-    gemini_cli,
-    opencode,
-    pi,
-    read_transcript,
-)
+from session.transcripts import codex, copilot_cli, gemini_cli, opencode, pi, read_transcript
 from session.units import KIND_ORPHAN, grouping, request_points
 from tests.support.recordings import account_of
 from tests.support.shared import TRANSCRIPTS, needs_transcripts

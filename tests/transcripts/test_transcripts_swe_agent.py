@@ -9,15 +9,7 @@ import pytest
 
 from session import MessageCategory
 from session.units import request_points
-from tests.support.list_logs import (
-    Json,
-    account,
-    assistant,
-    called,
-    shown,
-    system,
-    user,
-)
+from tests.support.list_logs import Json, account, assistant, called, shown, system, user
 
 
 def entry(message: Json, kind: str = "", **fields: Any) -> Json:

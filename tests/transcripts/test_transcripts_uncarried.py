@@ -15,14 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from session.transcripts import TranscriptAccount, read_account
-from session.transcripts.source import (
-    CUT_OFF,
-    DEPTH_MAX,
-    TOO_DEEP,
-    TOO_LONG,
-    UNREADABLE,
-    parse,
-)
+from session.transcripts.source import CUT_OFF, DEPTH_MAX, TOO_DEEP, TOO_LONG, UNREADABLE, parse
 from tests.fuzz.checks import check_account, check_session
 from tests.fuzz.mutations import containers
 from tests.fuzz.seeds import Seed, seeds

@@ -10,12 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from context_window import Action, ContextWindow, ContextWindowManager, Decision, Plan, Reason
-from session.items import (
-    FunctionCall,
-    FunctionCallOutput,
-    Message,
-    MessageCategory,
-)
+from session.items import FunctionCall, FunctionCallOutput, Message, MessageCategory
 from session.parts import Document, Image, Text
 from session.session import Session
 from tests.support.engine import (

@@ -14,14 +14,7 @@ from hypothesis import HealthCheck, Phase, event, given, settings
 from hypothesis import strategies as st
 
 from context_window import Action, Reason
-from session.items import (
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    MessageCategory,
-    Reasoning,
-)
+from session.items import FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Document, Image
 from session.session import Session
 from session.units import request_points

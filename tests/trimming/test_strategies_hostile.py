@@ -9,14 +9,7 @@ from typing import Any
 
 import pytest
 
-from context_window import (
-    Action,
-    Choice,
-    ContextWindowError,
-    Reason,
-    StrategyError,
-    keep_lines,
-)
+from context_window import Action, Choice, ContextWindowError, Reason, StrategyError, keep_lines
 from tests.support.managing import ids, make_manager, session_of
 
 

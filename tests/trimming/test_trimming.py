@@ -7,16 +7,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import settings
 
-from session.items import (
-    AgentHandoff,
-    Compaction,
-    FunctionCall,
-    FunctionCallOutput,
-    Item,
-    Message,
-    MessageCategory,
-    Reasoning,
-)
+from session.items import AgentHandoff, Compaction, FunctionCall, FunctionCallOutput, Item, Message, MessageCategory, Reasoning
 from session.parts import Image
 from session.session import Session
 from tests.support.checks import check_sums
@@ -24,7 +15,7 @@ from tests.support.engine import Engine, Limits, cleared
 from tests.support.harness import copy_of
 from tests.support.twin import Facts, cost, fold, folds
 
-BUDGETS = 40 if settings().max_examples >= 1_000 else 6
+BUDGETS = 40 if settings().max_examples >= 1_000 else 6 if settings().max_examples >= 100 else 3
 """Budgets of a log in one test. Tests of the same log begin at different budgets, so that together they try ten times as many."""
 IMAGES_KEPT = (0, 1, 3, 8, 99)
 SHARES = (Fraction("0.1"), Fraction("0.35"), Fraction("0.5"), Fraction("0.05"))

@@ -9,15 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.decision.working_state import (
-    AROUND,
-    ERROR_LINES,
-    Section,
-    edited_path,
-    files_under_edit,
-    last_failure,
-    plan_of_work,
-)
+from context_window.decision.working_state import AROUND, ERROR_LINES, Section, edited_path, files_under_edit, last_failure, plan_of_work
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 
 

@@ -14,14 +14,7 @@ from session.items import FunctionCallOutput, Message, Reasoning, new_id, parts_
 from tests.support import pictures
 from tests.support.carried_out import carried_out
 from tests.support.engine import MEASURER
-from tests.support.refusing import (
-    BAD,
-    GOOD,
-    PDF,
-    WORSE,
-    looking,
-    make_manager,
-)
+from tests.support.refusing import BAD, GOOD, PDF, WORSE, looking, make_manager
 from tests.support.stubs import AnthropicStub, Say, Think
 from tests.support.stubs.clients import anthropic_client
 

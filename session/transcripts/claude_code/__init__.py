@@ -14,6 +14,8 @@ Which record becomes what:
   the tool ran itself, and their output. `extra["source"]` names it.
   Thinking stays in the prompts of later turns (`keeps_thinking` in the metadata): Claude Code asks for that, whatever the model does by
   itself. In recorded logs of Sonnet 4.5 and Haiku 4.5, none of six turns began with a request that lacked it.
+  The output of `/context` is the tool's account of its window: `extra["context_usage"]`, and `fixed_tokens` in the metadata, which are
+  those besides messages.
 - `attachment` lines: CONTEXT if the model sees them; `extra["path"]` for memory and other files.
 - `system` lines: the system prompt, in logs that have one. A compaction boundary is merged into the summary that follows it,
   which becomes a `Compaction`. All others are for the user.
@@ -21,7 +23,7 @@ Which record becomes what:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -186,8 +188,11 @@ def _session(conversation: Conversation, path: Path, reader: ClaudeCodeLineReade
     metadata |= {name: value for name, value in (("model", model), ("version", reader.version)) if value}
     if pulls := {link: time for (owner, link), time in reader.pulls.items() if owner == conversation.session}:
         metadata["pull_requests"] = pulls
-    if (window := revealed_window(conversation.entries)) is not None:
+    stated = stated_usage(conversation.entries)
+    if (window := revealed_window(conversation.entries, stated.get("window", 0))) is not None:
         metadata["context_window"] = window
+    if fixed := stated.get("tokens", 0) - stated.get("messages", 0):
+        metadata["fixed_tokens"] = fixed
     if conversation.thread:
         metadata |= {"agent_id": conversation.thread, "sidechain": True}
         session_id = f"{session_id}/{conversation.thread}"
@@ -230,16 +235,26 @@ EARLIEST_COMPACTION = 140_000
 did it."""
 
 
-def revealed_window(entries: Iterable[Entry]) -> dict[str, int | str] | None:
-    """Return the window that a conversation's requests and compactions reveal, or None if neither does.
+def stated_usage(entries: Iterable[Entry]) -> Mapping[str, int]:
+    """Return the figures of the last output of `/context` in a conversation, in tokens; nothing if there is none."""
+    found: Mapping[str, int] = {}
+    for entry in entries:
+        for item in entry.items:
+            found = item.extra.get("context_usage", found)
+    return found
+
+
+def revealed_window(entries: Iterable[Entry], stated: int = 0) -> dict[str, int | str] | None:
+    """Return the window that `/context` states, or that a conversation's requests and compactions reveal; None if nothing does.
 
     A prompt above 200,000 tokens needs the long window. A compaction that Claude Code itself began below that shows the short one.
 
     Args:
         entries: The entries of the conversation.
+        stated: Tokens of the window that `/context` states; 0 if it does not.
 
     Returns:
-        `tokens`; `evidence`: "request" or "compaction"; `at`: tokens of that request, or before that compaction.
+        `tokens`; `evidence`: "command", "request" or "compaction"; `at`: tokens of that request, or before that compaction.
     """
     largest_prompt = compacted_at = 0
     for entry in entries:
@@ -247,6 +262,8 @@ def revealed_window(entries: Iterable[Entry]) -> dict[str, int | str] | None:
             largest_prompt = max(largest_prompt, entry.usage.prompt)
         if entry.compaction is not None and entry.compaction.get("trigger") == "auto":
             compacted_at = max(compacted_at, int(entry.compaction.get("pre_tokens", 0)))
+    if stated and largest_prompt <= stated:
+        return {"tokens": stated, "evidence": "command"}
     if largest_prompt > SHORT_WINDOW:
         return {"tokens": LONG_WINDOW, "evidence": "request", "at": largest_prompt}
     if EARLIEST_COMPACTION <= compacted_at <= SHORT_WINDOW:

@@ -22,6 +22,7 @@ from session.transcripts.media import bytes_of, media_part
 from session.transcripts.values import REDACTED, JsonObject, count_at, object_at, objects_at, text_at
 from session.usage import Usage
 
+from .context_command import context_usage, stated_tools
 from .entry import item_id_at, memory_path, source_of
 
 
@@ -106,10 +107,17 @@ class ItemWriter:
         return (self._add_run(run, run_source) if run else False) or is_typed
 
     def add_context(self, parts: tuple[Part, ...], source: str, path: str | None = None) -> None:
-        """Add a context message: something that the tool showed to the model."""
+        """Add a context message: something that the tool showed to the model.
+
+        `extra["context_usage"]` has the figures of an output of `/context`, `extra["tool_tokens"]` those of the definitions of MCP tools.
+        """
         if path is None and source == "memory":
             path = next((path for part in parts if isinstance(part, Text) and (path := memory_path(part.text))), None)
-        extra = {"source": source, "path": path} if path else {"source": source}
+        extra: JsonObject = {"source": source, "path": path} if path else {"source": source}
+        output = "".join(part.text for part in parts if isinstance(part, Text)) if source == "local command" else ""
+        if output and (stated := context_usage(output)):
+            tools = stated_tools(output)
+            extra |= {"context_usage": stated, **({"tool_tokens": tools} if tools else {})}
         self.items.append(Message("user", parts, category=MessageCategory.CONTEXT, extra=extra, **self._fields()))
 
     def add_user(self, parts: tuple[Part, ...], source: str | None = None) -> None:

@@ -13,7 +13,7 @@ from session.transcripts.draft import Draft
 from session.transcripts.openai_fields import call_metadata, phase_extra
 from session.transcripts.record import Record
 from session.transcripts.record_feed import EMPTY
-from session.transcripts.values import Clock, JsonObject, count_at, id_at, json_text, object_at, seconds, text_at
+from session.transcripts.values import Clock, JsonObject, carried, count_at, id_at, json_text, object_at, objects_at, seconds, text_at
 
 from .compaction import CompactionReader
 from .content import parts_of, picture_of, source_of, thought_of, usage_of
@@ -34,6 +34,22 @@ WINDOW = "model_context_window"
 """Field of two events: the tokens of the window that Codex fills, which is a little less than the model's."""
 
 _ROLES: dict[str, Role] = {"assistant": "assistant", "system": "system", "developer": "developer"}
+
+
+def _functions(payload: JsonObject) -> list[JsonObject]:
+    """Return the functions that a client has added, in OpenAI's form, without the namespaces that they are in."""
+    added = objects_at(payload, "dynamic_tools")
+    return [
+        {
+            "type": "function",
+            "name": text_at(tool, "name"),
+            "description": text_at(tool, "description"),
+            "parameters": tool["inputSchema"],
+            "defer_loading": tool.get("deferLoading") is True,
+        }
+        for tool in (*added, *(tool for group in added for tool in objects_at(group, "tools")))
+        if "inputSchema" in tool
+    ]
 
 
 class CodexLineReader:
@@ -87,6 +103,7 @@ class CodexLineReader:
             git_branch=text_at(object_at(payload, "git"), "branch"),
             forked_from=text_at(payload, "forked_from_id"),
             sidechain="subagent" in object_at(payload, "source"),
+            tools=carried(_functions(payload), 1_000_000),
         )
         instructions = payload.get("base_instructions")
         text = text_at(instructions, "text") if isinstance(instructions, dict) else instructions

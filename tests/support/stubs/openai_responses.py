@@ -49,6 +49,8 @@ HOSTED |= {"mcp_list_tools", "mcp_approval_request", "local_shell_call", "shell_
 """Calls of tools that run at the provider, taken as they come."""
 OTHERS = {"compaction", "item_reference", "computer_call_output", "mcp_approval_response", "local_shell_call_output", "shell_call_output"}
 OTHERS |= {"apply_patch_call_output", "tool_search_output"}
+LOGINS = "/responses"
+"""The path at the server of logins to ChatGPT."""
 FIELDS: dict[str, tuple[set[str], set[str]]] = {
     "message": ({"role", "content"}, {"type", "id", "status", "phase"}),
     "function_call": ({"type", "call_id", "name", "arguments"}, {"id", "status", "namespace", "caller"}),
@@ -71,7 +73,7 @@ class _Given:
 
 
 class OpenAIResponsesStub(Stub):
-    """`POST /v1/responses`; the client's base URL is `stub.url + "/v1"`. The server of logins to ChatGPT has another path."""
+    """`POST /v1/responses`; the client's base URL is `stub.url + "/v1"`. The server of logins to ChatGPT has the path `LOGINS`."""
 
     largest = 512 * 1024 * 1024
     incomplete: str | None = None
@@ -103,6 +105,8 @@ class OpenAIResponsesStub(Stub):
         if isinstance(items, str):
             items = [{"role": "user", "content": check_text(items, "input", least=1)}]
         for number, item in enumerate(check_list(items, "input")):
+            if self._path == LOGINS and isinstance(item, dict):
+                item.pop("internal_chat_message_metadata_passthrough", None)  # Codex sends it to this server only
             _check_item(item, f"input[{number}]")
         _check_ids(items)
         _check_calls(items)
