@@ -241,15 +241,6 @@ class TermIndex:
         return [term for name in names if (term := by_name[name]) is not None]
 
 
-def names_in(line: str) -> list[str]:
-    """Return what may be terms in a line: its words and numbers, and the line itself if it is long."""
-    line = without_number(line)
-    names = _NAMES.findall(line)
-    if len(line) >= MIN_LINE:
-        names.append(line)
-    return names
-
-
 def form_of(line: str) -> str:
     """Return a line without its numbers."""
     return _DIGITS.sub("0", line.strip())

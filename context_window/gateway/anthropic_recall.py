@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from session.providers.anthropic.thinking_order import THINKING
 from session.providers.stream_pieces import Pieces
-from session.transcripts.values import text_at
+from session.transcripts.values import objects_at, text_at
 
 from ..recall import NAME, Provider
 from .events import StreamEvent, event_of
@@ -50,12 +50,14 @@ class AnthropicJoinedAnswer(JoinedAnswer):
             {"type": "tool_result", "tool_use_id": use.get("id"), "content": text, **({"is_error": True} if is_error else {})}
             for use, (text, is_error) in zip(_uses(answer), results, strict=True)
         ]
-        messages = [{"role": "assistant", "content": _blocks(answer)}, {"role": "user", "content": outputs}]
+        messages = [{"role": "assistant", "content": objects_at(answer, "content")}, {"role": "user", "content": outputs}]
         return {**body, "messages": [*body["messages"], *messages]}
 
     def joined(self, answers: Sequence[Json]) -> Json:
         """Return one message."""
-        content = [block for number, answer in enumerate(answers) for block in _blocks(answer) if not _is_hidden(block, number)]
+        content = [
+            block for number, answer in enumerate(answers) for block in objects_at(answer, "content") if not _is_hidden(block, number)
+        ]
         if not content or content[-1].get("type") in THINKING:  # A4: thinking is never last
             content.append({"type": "text", "text": NO_TEXT})
         stop = answers[-1].get("stop_reason")
@@ -136,13 +138,8 @@ class AnthropicJoinedAnswer(JoinedAnswer):
         return event if data.get("index") == index or not self._hides else event.with_data({**data, "index": index})
 
 
-def _blocks(answer: Json) -> list[Json]:
-    content = answer.get("content")
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
 def _uses(answer: Json) -> list[Json]:
-    return [block for block in _blocks(answer) if block.get("type") == "tool_use"]
+    return [block for block in objects_at(answer, "content") if block.get("type") == "tool_use"]
 
 
 def _is_hidden(block: Json, number: int) -> bool:

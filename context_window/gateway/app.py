@@ -263,7 +263,12 @@ class _Gateway:
         if len(body) > LARGE_BODY and await in_thread(partial(has_too_many_values, body)):
             return _refused(upstream, 413, f"the request has more than {VALUES_MAX:,} values, which is the gateway's limit")
         is_read = request.method == "POST" and ENCODING not in request.headers
-        fields = await _worked(body, partial(object_of, body)) if is_read else None
+        fields = None
+        try:
+            fields = await _worked(body, partial(object_of, body)) if is_read else None
+        except UNFIT as error:
+            if (refusal := self._unmanaged(upstream, error)) is not None:
+                return refusal
         answer = partial(self._answer, request, upstream, raw_path, body, fields)
         if self.max_cost is None:
             return recorded_response(request, await answer())

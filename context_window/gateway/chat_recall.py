@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 from session.providers.stream_pieces import joined_completion
-from session.transcripts.values import text_at
+from session.transcripts.values import object_at, objects_at, text_at
 
 from ..recall import NAME, Provider
 from .events import StreamEvent
@@ -39,7 +39,10 @@ class ChatJoinedAnswer(JoinedAnswer):
 
     def calls(self, answer: Json) -> list[AnswerCall]:
         """Return the message's tool calls."""
-        return [AnswerCall(_name(call), text_at(call.get("function") or {}, "arguments")) for call in _calls(_message(answer))]
+        return [
+            AnswerCall(_name(call), text_at(object_at(call, "function"), "arguments"))
+            for call in objects_at(_message(answer), "tool_calls")
+        ]
 
     def is_cut_off(self, answer: Json) -> bool:
         """True if the finish reason is a limit or a filter. Some servers say `stop` for calls."""
@@ -51,14 +54,14 @@ class ChatJoinedAnswer(JoinedAnswer):
         fields = {name: message[name] for name in ("role", "content", "tool_calls", "reasoning_content") if name in message}
         outputs = [
             {"role": "tool", "tool_call_id": call.get("id"), "content": text}
-            for call, (text, _) in zip(_calls(message), results, strict=True)
+            for call, (text, _) in zip(objects_at(message, "tool_calls"), results, strict=True)
         ]
         return {**body, "messages": [*body["messages"], {"role": "assistant", **fields}, *outputs]}
 
     def joined(self, answers: Sequence[Json]) -> Json:
         """Return one completion."""
         messages = [_message(answer) for answer in answers]
-        calls = [call for message in messages for call in _calls(message) if _name(call) != NAME]
+        calls = [call for message in messages for call in objects_at(message, "tool_calls") if _name(call) != NAME]
         content = _BETWEEN.join(message["content"] for message in messages if message.get("content")) or None
         message = {**messages[-1], "content": content if content or calls else NO_TEXT}
         message.pop("tool_calls", None)
@@ -147,13 +150,7 @@ class ChatJoinedAnswer(JoinedAnswer):
 
 
 def _message(answer: Json) -> Json:
-    message = first_choice(answer.get("choices")).get("message")
-    return message if isinstance(message, dict) else {}
-
-
-def _calls(message: Json) -> list[Json]:
-    calls = message.get("tool_calls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
+    return object_at(first_choice(answer.get("choices")), "message")
 
 
 def _name(tool: object) -> str:

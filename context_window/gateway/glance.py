@@ -11,7 +11,7 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from typing import Any
 
 from session.providers.additions import INTERRUPTED
-from session.transcripts.values import object_at, text_at
+from session.transcripts.values import object_at, objects_at, text_at
 
 from ..recall import Provider
 
@@ -56,9 +56,8 @@ def is_broken(provider: Provider, messages: Sequence[Json]) -> bool:
             ids = [text_at(item, "call_id") for item in messages if text_at(item, "type") in CALLS]
             return len(set(ids)) < len(ids)
         case "google":
-            parts = [message.get("parts") for message in messages]
-            is_empty = any(part == {"text": ""} for own in parts for part in _objects(own))
-            return is_empty or [] in parts or messages[0].get("role") == "model"
+            is_empty = any(message.get("parts") == [] or {"text": ""} in objects_at(message, "parts") for message in messages)
+            return is_empty or messages[0].get("role") == "model"
         case _:
             return _is_broken_anthropic(messages)
 
@@ -67,7 +66,7 @@ def _is_broken_chat(messages: Sequence[Json]) -> bool:
     waiting: list[str] = []
     for message in messages:
         if message.get("role") != "tool":
-            waiting = [text_at(call, "id") for call in _objects(message.get("tool_calls"))]
+            waiting = [text_at(call, "id") for call in objects_at(message, "tool_calls")]
             if len(set(waiting)) < len(waiting):
                 return True
         elif text_at(message, "tool_call_id") not in waiting:
@@ -80,7 +79,7 @@ def _is_broken_anthropic(messages: Sequence[Json]) -> bool:
     waiting: set[str] = set()
     for message in messages:
         content = message.get("content")
-        blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else _objects(content)
+        blocks: list[Json] = [{"type": "text", "text": content}] if isinstance(content, str) else objects_at(message, "content")
         if (message is not messages[-1] and not blocks) or any(block.get("type") == "text" and _is_blank(block) for block in blocks):
             return True
         if any(block.get("type") == "tool_result" and text_at(block, "tool_use_id") not in waiting for block in blocks):
@@ -98,10 +97,6 @@ def _is_blank(block: Json) -> bool:
     return isinstance(text, str) and not text.strip()
 
 
-def _objects(value: object) -> list[Json]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
 def _in_chat(messages: Sequence[Json]) -> list[Json]:
     known = {text_at(message, "tool_call_id") for message in messages}
     result: list[Json] = []
@@ -110,7 +105,7 @@ def _in_chat(messages: Sequence[Json]) -> list[Json]:
         is_result = message.get("role") == "tool"
         if not is_result:
             result += dead
-            ids = [text_at(call, "id") for call in _objects(message.get("tool_calls"))]
+            ids = [text_at(call, "id") for call in objects_at(message, "tool_calls")]
             dead = [{"role": "tool", "tool_call_id": id_, "content": INTERRUPTED} for id_ in ids if id_ not in known]
         result.append(message)
     return [*result, *dead] if messages and messages[-1].get("role") == "tool" else result
@@ -132,7 +127,7 @@ def _in_responses(items: Sequence[Json]) -> list[Json]:
 
 
 def _in_blocks(messages: Sequence[Json], field: str) -> list[Json]:
-    blocks = [_objects(message.get(field)) for message in messages]
+    blocks = [objects_at(message, field) for message in messages]
     known = {text_at(block, "tool_use_id") for own in blocks for block in own}
     result: list[Json] = []
     dead: list[Json] = []

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from session.providers.google.signatures import DUMMY
 from session.providers.stream_pieces import joined_contents
-from session.transcripts.values import text_at
+from session.transcripts.values import object_at, text_at
 
 from ..recall import NAME, Provider
 from .events import StreamEvent
@@ -149,8 +149,7 @@ class _Signer:
 
 
 def _parts(answer: Json) -> list[Json]:
-    content = first_choice(answer.get("candidates")).get("content")
-    return objects(content.get("parts")) or [] if isinstance(content, dict) else []
+    return objects(object_at(first_choice(answer.get("candidates")), "content").get("parts")) or []
 
 
 def _calls(answer: Json) -> list[Any]:

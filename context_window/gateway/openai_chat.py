@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from session.items import FunctionCall, FunctionCallOutput, Item, Message
 from session.providers.additions import PREAMBLE
 from session.providers.mended_items import CARRIED
-from session.transcripts.values import text_at
+from session.transcripts.values import objects_at, text_at
 
 from ..integrations.content_parts import blocks_of, part_for, visible_content
 from ..integrations.message_adapter import MessageAdapter
@@ -46,7 +46,7 @@ class ChatAdapter(MessageAdapter[Json]):
         if message.get("role") in ("tool", "function"):
             call_id = text_at(message, "tool_call_id" if message.get("tool_call_id") else "name")
             return [FunctionCallOutput("", parts, call_id, id=next(ids), created_at=0.0)]
-        calls: list[Item] = [_call(call, ids) for call in _calls(message)]
+        calls: list[Item] = [_call(call, ids) for call in objects_at(message, "tool_calls")]
         if calls and not any(getattr(part, "text", "x") for part in parts):
             return calls
         extra = {CARRIED: True} if any(map(message.get, _INSTEAD_OF_CONTENT)) else {}
@@ -64,7 +64,7 @@ class ChatAdapter(MessageAdapter[Json]):
                 elif form is not item and isinstance(form, Message | FunctionCallOutput):
                     copy["content"] = visible_content(message.get("content"), item, form, _text_block)
         call_forms = [(item, form) for item, form in forms if isinstance(item, FunctionCall)]
-        for call, (item, form) in zip(_calls(message), call_forms, strict=True):
+        for call, (item, form) in zip(objects_at(message, "tool_calls"), call_forms, strict=True):
             if isinstance(form, FunctionCall):
                 calls.append(call if form is item else _with_arguments(call, form.arguments))
         if call_forms and calls:
@@ -81,7 +81,7 @@ class ChatAdapter(MessageAdapter[Json]):
             _text_block(block) if isinstance(block, str) else block for each in (earlier, later) for block in blocks_of(_content(each))
         ]
         merged = {**later, "content": blocks or None}
-        if calls := [*_calls(earlier), *_calls(later)]:
+        if calls := [*objects_at(earlier, "tool_calls"), *objects_at(later, "tool_calls")]:
             merged["tool_calls"] = calls
         return merged
 
@@ -100,11 +100,6 @@ class ChatAdapter(MessageAdapter[Json]):
 
 def _content(message: Json) -> Any:
     return message.get("content") or None
-
-
-def _calls(message: Json) -> list[Json]:
-    calls = message.get("tool_calls")
-    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
 def _call(call: Json, ids: Iterator[str]) -> FunctionCall:

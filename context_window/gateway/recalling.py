@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 
-import anyio
 import httpx
 from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
@@ -20,7 +18,7 @@ from .body_json import body_bytes, object_of
 from .events import StreamEvent, StreamEventReader
 from .joined_answer import LARGEST_ANSWER, AnswerCall, Result
 from .ledger import GatewayLedger
-from .relay import Headers, OpenAnswer, leave_with_client
+from .relay import Headers, OpenAnswer, send_pieces, sent
 from .windows import UNFIT, Windows
 from .wire_format import Json, RequestConversation, WireFormat
 
@@ -97,25 +95,16 @@ class RecallingAnswer(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the interface of ASGI
         """Send the answer."""
         is_stream = self._header(b"content-type").startswith(b"text/event-stream")
-        try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(leave_with_client, receive, group.cancel_scope)
-                # If the upstream breaks off, the server closes the connection without a last piece, so that the client sees it too.
-                with suppress(httpx.TransportError):
-                    await (self._stream(send) if is_stream else self._whole(send))
-                group.cancel_scope.cancel()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._answer.close()
+        await sent(receive, partial(self._stream if is_stream else self._whole, send), self._close)
+
+    async def _close(self) -> None:
+        await self._answer.close()  # that of the last round
 
     def _header(self, name: bytes) -> bytes:
         return dict(self._answer.headers).get(name, b"")
 
     async def _stream(self, send: Send) -> None:
-        await send({"type": "http.response.start", "status": self._answer.status, "headers": _own_length(self._answer.headers)})
-        async for piece in self._pieces():
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        await send_pieces(send, self._answer.status, _own_length(self._answer.headers), self._pieces())
 
     async def _pieces(self) -> AsyncIterator[bytes]:
         """Yield the bytes of the client's stream."""
@@ -151,10 +140,8 @@ class RecallingAnswer(Response):
             failure = self._failure(f"the gateway cannot reach the upstream: {type(error).__name__}")
             status, headers, content = 502, [(b"content-type", b"application/json")], json.dumps(failure).encode()
         length = [] if content is None else [(b"content-length", str(len(content)).encode())]
-        await send({"type": "http.response.start", "status": status, "headers": [*_own_length(headers), *length]})
-        async for piece in self._answer.pieces() if content is None else _alone(content):
-            await send({"type": "http.response.body", "body": piece, "more_body": True})
-        await send({"type": "http.response.body", "body": b"", "more_body": False})
+        pieces = self._answer.pieces() if content is None else _alone(content)
+        await send_pieces(send, status, [*_own_length(headers), *length], pieces)
 
     async def _whole_answer(self) -> bytes | None:
         """Return the body of the client's answer; None if it is that of the upstream, which is too large to be kept."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
@@ -170,21 +171,31 @@ class RelayedAnswer(Response):
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - the interface of ASGI
         """Send the answer."""
         answer = self._answer
-        head = {"type": "http.response.start", "status": answer.status, "headers": answer.headers}
-        try:
-            await send(head)
-            async with anyio.create_task_group() as group:
-                group.start_soon(leave_with_client, receive, group.cancel_scope)
-                try:
-                    async for chunk in answer.pieces():
-                        await send({"type": "http.response.body", "body": chunk, "more_body": True})
-                    await send({"type": "http.response.body", "body": b"", "more_body": False})
-                except httpx.TransportError:
-                    pass  # without a last piece the server closes the connection, so the client too sees that the answer broke off
-                group.cancel_scope.cancel()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await answer.close()
+        await sent(receive, partial(send_pieces, send, answer.status, answer.headers, answer.pieces()), answer.close)
+
+
+async def send_pieces(send: Send, status: int, headers: Headers, pieces: AsyncIterator[bytes]) -> None:
+    """Send an answer piece by piece."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    async for piece in pieces:
+        await send({"type": "http.response.body", "body": piece, "more_body": True})
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
+
+
+async def sent(receive: Receive, work: Callable[[], Awaitable[None]], close: Callable[[], Awaitable[None]]) -> None:
+    """Send an answer unless the client leaves, and close the upstream's.
+
+    If the upstream breaks off, the server closes the connection without a last piece, so that the client sees it too.
+    """
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(leave_with_client, receive, group.cancel_scope)
+            with suppress(httpx.TransportError):
+                await work()
+            group.cancel_scope.cancel()
+    finally:
+        with anyio.CancelScope(shield=True):
+            await close()
 
 
 async def leave_with_client(receive: Receive, work: anyio.CancelScope) -> None:

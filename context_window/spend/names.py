@@ -17,6 +17,6 @@ def local_time(time: float | None, zone: tzinfo | None = None) -> datetime | Non
 
 
 def last_part(path: str) -> str:
-    """Return the last part of a path: the name of the folder or file. A hash, by which Gemini CLI names folders, is cut to eight."""
+    """Return the last part of a path: that of a folder or file. A hash, by which Gemini CLI names folders, is cut to eight letters."""
     name = path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
     return name[:8] if _HASH.fullmatch(name) else name

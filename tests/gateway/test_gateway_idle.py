@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from context_window import ContextWindow
 from context_window.gateway.openai_chat import ChatWire
-from context_window.gateway.own_refusals import OwnRefusals
+from context_window.gateway.own_refusals import MOST, OwnRefusals
 from context_window.gateway.windows import KINDS, Windows
 from context_window.integrations.past_refusals import PastRefusal
 from session import Session
@@ -84,3 +84,6 @@ def test_own_refusals_are_bounded() -> None:
     for number, refusal in enumerate(past):
         refusals.add(bytes([number]), refusal)
     assert [refusals.known(bytes([number])) for number in range(3)] == [[], [past[1]], [past[2]]]
+    for number in range(MOST + 1):
+        refusals.add(b"often", PastRefusal(number, 0, b"d", 5, 4))
+    assert [past.messages for past in refusals.known(b"often")] == list(range(1, MOST + 1))

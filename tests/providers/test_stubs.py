@@ -287,10 +287,6 @@ def words(text: str = "hi") -> Json:
     return {"text": text}
 
 
-def wants(name: str = "run", **more: Any) -> Json:
-    return {"function_call": {"name": name, "args": {}}, **more}
-
-
 def gets(name: str = "run") -> Json:
     return {"function_response": {"name": name, "response": {"output": "done"}}}
 

@@ -57,7 +57,7 @@ def enter(screen: Console, text: str, *, usages: int) -> None:
         ("anthropic", 80),
         pytest.param("openai-responses", 120, marks=pytest.mark.long),
         pytest.param("openai", 80, marks=pytest.mark.long),
-        ("google", 120),
+        pytest.param("google", 120, marks=pytest.mark.long),
     ],
 )
 def test_errors_and_ctrl_c_lose_nothing_and_the_conversation_can_be_continued(tmp_path: Path, name: str, width: int) -> None:

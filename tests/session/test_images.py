@@ -14,7 +14,6 @@ from session import images
 from session.images import MAX_SIDE, MAX_STEPS, image_size
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP")
-LOSSLESS = {"WEBP": {"lossless": True}}
 JUNK = b"no pixels"
 
 

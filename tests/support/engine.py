@@ -49,11 +49,18 @@ from context_window.decision.refused_reads import is_notice
 from context_window.decision.replay import SessionReplay
 from context_window.decision.state_note import note_of
 from context_window.decision.strategy_api import STRATEGY_REASONS
-from context_window.decision.terms import LINE, NAME, NUMBER, PATH, form_of, names_in, rule_in, weight_of, without_number
+from context_window.decision.terms import _NAMES, LINE, MIN_LINE, NAME, NUMBER, PATH, form_of, rule_in, weight_of, without_number
 from context_window.decision.tool_rules import FileAccess, file_access, names_of_result, rule_for, subject_of, tools_loaded_by
 from context_window.decision.working_state import command_of, names_error, shows_texts, state_lines
 from session.session import Session
 from tests.support.counting import Letters
+
+
+def names_in(line: str) -> list[str]:
+    """Return what may be terms in a line: its words and numbers, and the line itself if it is long."""
+    line = without_number(line)
+    return [*_NAMES.findall(line), *([line] if len(line) >= MIN_LINE else [])]
+
 
 MEASURER = Measurer(Letters())
 
