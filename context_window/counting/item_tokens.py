@@ -98,19 +98,11 @@ class _Exclusive:
 
 
 class _ItemCounts:
-    """One counter's results for one item. Amounts are tokens.
+    """One counter's results for one item. Amounts are tokens; None until asked for.
 
-    Attributes:
-        counter: The counter.
-        measured: The item as it is.
-        base: Of an output: its framing and its tool's name.
-        fixed_parts: Of an output: the parts that cannot be truncated.
-        images: Tokens of each image part.
-        cleared: Tokens of the item once cleared; None until asked for.
-        cleared_cut: Of a call: the last cut that was cleared, and the tokens after that.
-        cut: The last limit other than 0 that a cut was made for, and the cut.
-        shortest: The cut for a limit of 0; None until asked for.
-        line_price: What its lines cost; None until asked for.
+    Of an output, `base` is its framing and its tool's name, `fixed_parts` are the parts that cannot be truncated. `cleared_cut` is the last
+    cut of a call that was cleared, with the tokens after that; `cut` the last limit other than 0 that a cut was made for, with the cut;
+    `shortest` the cut for a limit of 0; `line_price` what its lines cost.
     """
 
     __slots__ = ("base", "cleared", "cleared_cut", "counter", "cut", "fixed_parts", "images", "line_price", "measured", "shortest")

@@ -41,14 +41,11 @@ class NewItem:
 
 @dataclass(slots=True)
 class Arrival:
-    """What a new item changed about earlier ones.
+    """What a new item changed about earlier ones, by their positions.
 
-    Attributes:
-        reranked: Earlier positions that count for another category now, each with its old rank.
-        summarised: Positions that a summary stands for now and did not before.
-        replaced_prompts: Positions of instructions that it replaced.
-        answered: The call that it answers; -1 if it is no output, or answers none.
-        freed: Positions of items whose thinking costs nothing from now on, each with the tokens of that.
+    `reranked` has each with its old rank, `summarised` those that a summary stands for now and did not before, `replaced_prompts`
+    instructions that it replaced. `answered` is the call that it answers; -1 if it is no output, or answers none. `freed` has items whose
+    thinking costs nothing from now on, each with the tokens of that.
     """
 
     reranked: Sequence[tuple[int, int]] = ()

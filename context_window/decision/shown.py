@@ -28,14 +28,11 @@ for a message that a rule adds), and the item."""
 
 @dataclass(slots=True)
 class Shown:
-    """The items of a decided view, in order.
+    """The items of a decided view, in order. They are shared with the sessions that show the view, and only ever grow.
 
-    Attributes:
-        items: The items. They are shared with the sessions that show the view, and only ever grow.
-        ends: Ids of answers after which a request ended, although the next item is an answer too, or there is none.
-        breaks: Ids of items that begin a response although the item before them belongs to another one.
-        removed: Positions of the first and the last item that the line about removed items counts; None if it counts none.
-        edited: The items in other forms than the log's, by position, with their edits. While an edit stays, so does the object.
+    `ends` and `breaks` are as in `Plan`. `removed` has the positions of the first and the last item that the line about removed items
+    counts, None if it counts none. `edited` has the items in other forms than the log's, by position, with their edits; while an edit
+    stays, so does the object.
     """
 
     items: list[Item]

@@ -85,19 +85,12 @@ class ConversationCalls:
 
 @dataclass(eq=False, slots=True)
 class TrackedConversation(Generic[M]):
-    """A conversation as of the last request.
+    """A conversation as of the last request: its log, its framework's messages and the items of each.
 
-    Attributes:
-        session: The whole conversation, as a log.
-        system_hash: Hash of the system prompt that is sent outside the messages.
-        messages: The framework's messages, all of them.
-        items: The items of each message.
-        messages_hash: Hash of all messages, in order.
-        received: The messages that the framework passed last, with their hashes. It may pass fewer: those that were returned before.
-        calls: The tool calls of all messages.
-        keys: Hashes under which the conversation is found: of message lists that continue as this log.
-        refusals: Refused prompts and pauses that the log has accepted, if they are shared with other processes.
-        now: When its next items are created, in seconds. It is 0 before the first pause.
+    `received` are the messages that the framework passed last, with their hashes; it may pass fewer: those that were returned before.
+    `keys` are hashes under which the conversation is found: of message lists that continue as this log. `refusals` are the refused prompts
+    and pauses that the log has accepted, if they are shared with other processes. `now` is when its next items are created, in seconds; 0
+    before the first pause.
     """
 
     session: Session

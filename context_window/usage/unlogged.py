@@ -22,15 +22,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class UnloggedTokens:
-    """Tokens of a tool's requests that its log does not hold.
+    """Tokens of a tool's requests that its log does not hold: the median over so many sessions of so many people.
 
-    Attributes:
-        tool: The tool, by the name of its log format.
-        is_subagent: True for sessions of the tool's sub-agents.
-        since: The first version that this holds for; empty for all.
-        tokens: The median over the sessions, in tokens.
-        sessions: Number of sessions from which it was learned; 0 if the log states it.
-        people: Number of people whose sessions these were.
+    The tool has the name of its log format. `since` is the first version that this holds for, empty for all; `sessions` is 0 if the log
+    states it.
     """
 
     tool: str
