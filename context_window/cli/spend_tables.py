@@ -104,11 +104,13 @@ def session_titles(rows: Sequence[SpendRow], ledger: Ledger, zone: tzinfo | None
         if request.session in ids:
             first = request.time or math.inf, request.project, log
             firsts[request.session] = min(first, firsts.get(request.session, first))
+    beginnings = Counter(beginning for id_ in ids for beginning in {id_[:size] for size in SHORT_IDS})
     names: dict[str, str] = {}
-    for id_, (time, project, log) in sorted(firsts.items(), key=lambda first: [row.name for row in rows].index(first[0])):
+    for id_ in (row.name for row in rows if row.name in firsts):
+        time, project, log = firsts[id_]
         day = local_time(time, zone)
         title = title_of(log, id_) if len(names) < TITLED else ""
-        short = next((id_[:size] for size in SHORT_IDS if sum(other.startswith(id_[:size]) for other in ids) == 1), id_)
+        short = next((id_[:size] for size in SHORT_IDS if beginnings[id_[:size]] == 1), id_)
         words = [short, f"{day:%Y-%m-%d}" if day else "", last_part(project) if project else ""]
         names[id_] = " ".join(filter(None, words)) + (f": {title}" if title else "")
     return names

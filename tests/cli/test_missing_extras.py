@@ -31,7 +31,7 @@ WORKING = {
     "demo": [],
     "usage": ["LOG"],
     "timeline": ["LOG", "--why"],
-    "spend": ["SAMPLE"],
+    "spend": ["SAMPLE", "--by", "session"],
     "plan": ["LOG", "--max-tokens", "3000"],
     "process": ["LOG", "--max-tokens", "3000", "-o", "-"],
     "convert": ["LOG", "--to", "openai", "-o", "-"],

@@ -251,7 +251,7 @@ def test_whatever_shows_a_price_shows_what_is_uncertain_about_it(
     for command in (["timeline", log], ["timeline", log, "--why"], ["spend", log], ["spend", log, "--by", "cause"]):
         text = shell(*command)[1]
         assert re.search(rf"\d{re.escape(sign)}", text), text
-        assert f"sums marked {sign}" in " ".join(text.split())
+        assert f"sums marked {sign}" in " ".join(text.lower().split())
     values = json.loads(shell("timeline", log, "--json")[1])
     doubts = [(point["disputed_usd"] and Decimal(point["disputed_usd"]), point["lacking"]) for point in values["points"]]
     uncertain = (Decimal("0.195"), None) if sign == "±" else (None, "priority")
