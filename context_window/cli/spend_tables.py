@@ -42,8 +42,11 @@ def csv_of(values: Sequence[dict[str, Any]], columns: Iterable[str]) -> str:
 
 def about(ledger: Ledger) -> dict[str, Any]:
     """Return what is known of the logs as JSON values."""
+    from ..spend.tables import list_dates
+
     faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
-    return {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
+    counts = {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated}
+    return {**counts, "price_lists": list_dates(), "faults": faults}
 
 
 def about_filter(ledger: Ledger, passes: Filter, passed: int) -> Iterator[str]:
