@@ -19,6 +19,7 @@ from context_window.models import (
     describe_model,
     find_model,
     find_models,
+    prices,
 )
 from context_window.models.names import NEWEST_CLAUDE, bare, claude_version
 
@@ -398,3 +399,11 @@ def test_an_alias_means_the_newest_model_of_its_class(listed: str) -> None:
 
 def test_a_model_is_looked_up_once() -> None:
     assert find_model("claude-opus-4-8") is find_model("claude-opus-4-8")
+
+
+@given(st.data())
+def test_no_name_that_the_price_list_knows_is_ruled_out_beforehand(data: st.DataObject) -> None:
+    provider = data.draw(st.sampled_from([each for each in prices._snapshot().values() if each.models]))
+    name = data.draw(st.sampled_from(provider.models)).id + data.draw(st.sampled_from(["", "-latest", "@20250101", "-20251211", "x"]))
+    assert prices._may_match(provider.id, name.lower()) or provider.find_model(name) is None
+    assert not prices._may_match("mistral", "strange")
