@@ -45,10 +45,13 @@ def csv_of(values: Sequence[dict[str, Any]], columns: Iterable[str]) -> str:
 
 
 def about(ledger: Ledger, passes: Filter) -> dict[str, Any]:
-    """Return what is known of the logs, and the days that were asked for, as JSON values."""
+    """Return what is known of the logs and the prices, and the days that were asked for, as JSON values."""
+    from ..spend.tables import list_dates
+
     days = {"since": passes.since and passes.since.isoformat(), "until": passes.until and passes.until.isoformat()}
+    counts = {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated}
     faults = [{"path": fault.path, "problem": fault.problem} for fault in ledger.faults]
-    return days | {"logs": ledger.logs, "deleted_logs": ledger.deleted, "repeated_requests": ledger.repeated, "faults": faults}
+    return {**days, **counts, "price_lists": list_dates(), "faults": faults}
 
 
 def about_filter(ledger: Ledger, passes: Filter, passed: int) -> Iterator[str]:

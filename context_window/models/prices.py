@@ -202,7 +202,34 @@ def priced_model(name: str) -> ModelInfo | None:
 
 def _find(provider: Provider, spelling: str) -> ModelInfo | None:
     """Return the provider's entry for a name. The patterns of a few entries do not match the entry's own id."""
-    return provider.find_model(spelling) or next((model for model in provider.models if model.id == spelling), None)
+    found = provider.find_model(spelling) if _may_match(provider.id, spelling.lower()) else None
+    return found or next((model for model in provider.models if model.id == spelling), None)
+
+
+def _may_match(provider: str, spelling: str) -> bool:
+    """Return False if no entry of the provider can match: told of an unknown name many times as fast as by trying each entry."""
+    clauses = _clauses(provider)
+    return (
+        spelling.startswith((*clauses["starts_with"], *clauses["equals"]))
+        or spelling.endswith(clauses["ends_with"])
+        or any(part in spelling for part in clauses["contains"])
+        or any(re.search(pattern, spelling) for pattern in clauses["regex"])
+        or spelling[-8:].isdecimal()  # a day, of which the list tries two forms
+    )
+
+
+@cache
+def _clauses(provider: str) -> dict[str, tuple[str, ...]]:
+    """Return the texts that the provider's entries look for in a name, by how they do."""
+    texts: dict[str, list[str]] = {kind: [] for kind in ("starts_with", "equals", "ends_with", "contains", "regex")}
+    waiting = [model.match for model in _snapshot()[provider].models]
+    while waiting:
+        [(kind, value)] = vars(waiting.pop()).items()
+        if isinstance(value, list):  # all or any of several
+            waiting += value
+        else:
+            texts[kind].append(value if kind == "regex" else value.lower())
+    return {kind: tuple(dict.fromkeys(values)) for kind, values in texts.items()}
 
 
 def _providers(names: tuple[str, ...]) -> list[Provider]:

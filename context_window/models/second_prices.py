@@ -32,16 +32,21 @@ def second_prices(name: str, terms: str, prompt: int) -> SecondPrices | None:
     `terms` is `batch`, `flex`, `priority`, `fast`, or empty for the usual terms.
     """
     for spelling in spellings(name):
-        if rows := _table().get((spelling, terms)):
+        if rows := _table()[1].get((spelling, terms)):
             return next((row.prices for row in reversed(rows) if prompt > row.above), rows[0].prices)
     return None
 
 
+def second_list_date() -> str:
+    """Return the day of the table, such as `2026-11-20`."""
+    return _table()[0]
+
+
 @cache
-def _table() -> dict[tuple[str, str], list[_Row]]:
-    """Return the rows by model and terms, the smallest prompts first."""
+def _table() -> tuple[str, dict[tuple[str, str], list[_Row]]]:
+    """Return the table's day, and its rows by model and terms, the smallest prompts first."""
     lines = csv.reader(files("context_window").joinpath("data/prices.csv").read_text(encoding="utf-8").splitlines())
-    next(lines)  # the day of the table
+    day = next(lines)[0]
     table: dict[tuple[str, str], list[_Row]] = {}
     for name, terms, above, uncached, output, *cached in lines:
         read, write, for_hour = (Decimal(price) if price else None for price in cached)
@@ -49,4 +54,4 @@ def _table() -> dict[tuple[str, str], list[_Row]]:
         table.setdefault((name, terms), []).append(row)
     for rows in table.values():
         rows.sort(key=lambda row: row.above)
-    return table
+    return day, table

@@ -14,6 +14,8 @@ from typing import Any
 
 from session.transcripts.reported_requests import Request
 
+from ..models.prices import PRICED_ON
+from ..models.second_prices import second_list_date
 from .blocks import block_names
 from .money import Invoice, invoice_of
 from .names import last_part, local_time
@@ -270,8 +272,14 @@ def price_notes(requests: Sequence[Request]) -> list[str]:
     if unknown:
         notes.append(f"Sums marked + lack the price of {unknown.total():,} of {len(requests):,} requests: {_named(unknown)}.")
     if disputed:
-        notes.append(f"Two price lists differ on {disputed.total():,} of {len(requests):,} requests, in sums marked ±: {_named(disputed)}.")
+        lists = f"Two price lists ({', '.join(list_dates())})"
+        notes.append(f"{lists} differ on {disputed.total():,} of {len(requests):,} requests, in sums marked ±: {_named(disputed)}.")
     return notes
+
+
+def list_dates() -> list[str]:
+    """Return the day of each price list, the one that decides first."""
+    return [f"{PRICED_ON:%Y-%m-%d}", second_list_date()]
 
 
 def _named(counts: Counter[str]) -> str:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from context_window import UnknownModelError
 from context_window.counting.images import claude_high_tokens, claude_standard_tokens
-from context_window.models import OUTPUT_RESERVE, PROVIDERS, Prices, describe_model, find_model, find_models
+from context_window.models import OUTPUT_RESERVE, PROVIDERS, Prices, describe_model, find_model, find_models, prices
 from context_window.models.names import NEWEST_CLAUDE, bare, claude_version
 
 CLAUDE_4_5 = [
@@ -391,3 +391,11 @@ def test_an_alias_means_the_newest_model_of_its_class(listed: str) -> None:
 
 def test_a_model_is_looked_up_once() -> None:
     assert find_model("claude-opus-4-8") is find_model("claude-opus-4-8")
+
+
+@given(st.data())
+def test_no_name_that_the_price_list_knows_is_ruled_out_beforehand(data: st.DataObject) -> None:
+    provider = data.draw(st.sampled_from([each for each in prices._snapshot().values() if each.models]))
+    name = data.draw(st.sampled_from(provider.models)).id + data.draw(st.sampled_from(["", "-latest", "@20250101", "-20251211", "x"]))
+    assert prices._may_match(provider.id, name.lower()) or provider.find_model(name) is None
+    assert not prices._may_match("mistral", "strange")

@@ -20,7 +20,8 @@ from hypothesis import strategies as st
 
 from context_window.kept_prices import keeping
 from context_window.models import describe_model
-from context_window.models.prices import look_up, priced_model
+from context_window.models.prices import PRICED_ON, look_up, priced_model
+from context_window.models.second_prices import second_list_date
 from context_window.spend import money, read_ledger, spend_by
 from context_window.spend.money import cost_of, invoice_of, rates_of
 from context_window.spend.rows import LogRows, decode, encode
@@ -100,7 +101,7 @@ def test_lists_that_differ_are_said_and_the_second_answers_where_the_first_knows
     (row,) = spend_by("model", [request("mistral-large-latest"), request("mistral-large-latest", cost=Decimal(1))])
     assert (row.disputed, row.spread, row.cost) == (1, Decimal("0.195"), Decimal("1.26"))
     assert price_notes([request("mistral-large-latest")]) == [
-        "Two price lists differ on 1 of 1 requests, in sums marked ±: mistral-large-latest."
+        f"Two price lists ({PRICED_ON:%Y-%m-%d}, {second_list_date()}) differ on 1 of 1 requests, in sums marked ±: mistral-large-latest."
     ]
     assert cost_of(request("deepseek-v4-pro")) is not None
 
@@ -263,7 +264,8 @@ def test_whatever_shows_a_price_shows_what_is_uncertain_about_it(
     for by in ("day", "cause"):
         table = list(csv.DictReader(io.StringIO(shell("spend", log, "--by", by, "--csv")[1])))
         assert "1" in {row[counted] for row in table}
-        assert json.loads(shell("spend", log, "--by", by, "--json")[1])["total"][counted] == 1
+        values = json.loads(shell("spend", log, "--by", by, "--json")[1])
+        assert (values["total"][counted], values["price_lists"]) == (1, [f"{PRICED_ON:%Y-%m-%d}", second_list_date()])
 
 
 def test_a_session_of_copilot_that_has_not_ended_has_its_answers_output(tmp_path: Path) -> None:
