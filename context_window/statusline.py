@@ -38,12 +38,13 @@ REQUESTS_LOOKED_AT = 20
 NAME_MAX = 40
 """Characters of a model's name that are shown."""
 WARNED_FROM, ALARMED_FROM = 0.7, 0.9
-"""Parts of the window from which its figures are yellow, and red."""
+"""Parts of the window from which its figures are orange, and red."""
 GATEWAY_SECONDS = 0.2
 """Patience with a gateway on this machine: with each of its steps; with all of them, twice as much."""
+LOOPBACK = ("http://127.0.0.1:", "http://localhost:", "http://[::1]:")
 KEPT_SECONDS = 600
 """Seconds for which the limits count that a gateway was told of."""
-YELLOW, RED, PLAIN = "\033[38;5;166m", "\033[38;5;197m", "\033[0m"
+ORANGE, RED, PLAIN = "\033[38;5;166m", "\033[38;5;197m", "\033[0m"
 
 
 def status_line(status: object, limits: PlanLimits | None = None, *, colours: bool = False) -> str:
@@ -121,7 +122,7 @@ def main() -> int:
 
 def _kept_limits(now: float) -> PlanLimits | None:
     """Return the limits that a gateway was told of a short while ago, if Claude Code's requests pass one."""
-    kept = kept_limits().get(TOOL) if os.environ.get("ANTHROPIC_BASE_URL") else None
+    kept = kept_limits().get(TOOL) if os.environ.get("ANTHROPIC_BASE_URL", "").startswith(LOOPBACK) else None
     return limits_of(TOOL, kept.get("rate_limits"), kept["time"]) if kept and 0 <= now - kept["time"] < KEPT_SECONDS else None
 
 
@@ -156,7 +157,7 @@ def _limits(limits: PlanLimits) -> Iterator[str]:
 
 def _gateway(base_url: str) -> str:
     """Return what a gateway of ours on this machine does: its view and limit, its trims, what it has saved."""
-    if not base_url.startswith(("http://127.0.0.1:", "http://localhost:", "http://[::1]:")):
+    if not base_url.startswith(LOOPBACK):
         return ""
     from threading import Thread  # after the check: most users have no gateway
 
@@ -204,7 +205,7 @@ def _fill(filled: int, size: int, *, colours: bool) -> str:
     text = f"{_thousands(filled)} of {_thousands(size)} ({filled / size:.0%})"
     if not colours or filled < WARNED_FROM * size:
         return text
-    return f"{RED if filled >= ALARMED_FROM * size else YELLOW}{text}{PLAIN}"
+    return f"{RED if filled >= ALARMED_FROM * size else ORANGE}{text}{PLAIN}"
 
 
 def _forecast(requests: list[StatusRequest], room: int) -> str:

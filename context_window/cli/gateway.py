@@ -67,13 +67,13 @@ Examples:
     "--max-cost",
     type=click.FloatRange(0, min_open=True),
     metavar="DOLLARS",
-    help="Refuse requests once those before have cost this much, and what cannot be counted, such as a model without a price.",
+    help="Refuse requests once this much is spent, and those whose cost is unknown (no list price, batches).",
 )
 @click.option(
     "--per",
     type=click.Choice(("session", "day")),
     default="session",
-    help="What --max-cost limits: this gateway, or the day, with what all tools had cost before it started.",
+    help="What --max-cost limits: this gateway, or today, counting what all tools spent before it started.",
 )
 @click.option("--no-page", is_flag=True, help="No page with figures at / on the gateway's address.")
 def gateway(

@@ -29,8 +29,8 @@ from ..recall import recall_tool
 from ..requests.client_errors import answered_error
 from ..settings.context_window import ContextWindow
 from ..threads import in_thread
-from .body_json import VALUES_MAX, has_too_many_values, object_of
-from .cost_limit import LONGEST_MODEL, ChargedResponse, CostLimit
+from .body_json import request_object
+from .cost_limit import LONGEST_MODEL, CostLimit
 from .decoding import unpacked
 from .fitted_body import ManagedRequest, can_recall, fitted_body
 from .foreign import foreign_problem
@@ -114,8 +114,8 @@ def gateway_app(
         refusals: Refused prompts that this worker shares with others, so that all of them make the same views.
         idle_seconds: Seconds without a request after which a conversation is forgotten. Its next request is read as a
             whole again; its view is the same.
-        max_cost: US dollars from which on requests are refused. Those under way count with the most that they may cost, and what
-            cannot be counted is refused. None for any cost.
+        max_cost: US dollars after which requests are refused, and with them what cannot be counted. Those under way are finished. None
+            for any cost.
         spent_today: What today's requests had cost before this gateway started, if the limit is of a day; None if it is of the gateway.
         warn_secrets: True to log a warning before a request is sent that holds a key or a password, with its place.
         keeps_limits: True to write the limits of plans that answers state into the user's folder, at most once a minute and at the end.
@@ -260,31 +260,20 @@ class _Gateway:
                 body, request = plain, without_header(request, ENCODING)
             elif self._strict or self._ledger.secrets is not None or self.max_cost is not None:
                 return _refused(upstream, 415, PACKED.format(most=self._largest_body))
-        if len(body) > LARGE_BODY and await in_thread(partial(has_too_many_values, body)):
-            return _refused(upstream, 413, f"the request has more than {VALUES_MAX:,} values, which is the gateway's limit")
         is_read = request.method == "POST" and ENCODING not in request.headers
         fields = None
         try:
-            fields = await _worked(body, partial(object_of, body)) if is_read else None
+            fields = await _worked(body, partial(request_object, body)) if is_read else None
         except UNFIT as error:
             if (refusal := self._unmanaged(upstream, error)) is not None:
                 return refusal
-        answer = partial(self._answer, request, upstream, raw_path, body, fields)
-        if self.max_cost is None:
-            return recorded_response(request, await answer())
-        try:
-            charge = await unless_left(request, partial(self.max_cost.charge, unquote(raw_path), fields, body))
-        except ClientDisconnect:
-            return Response(status_code=CLIENT_LEFT)
-        if charge is None or isinstance(charge, str):
-            return await answer() if charge is None else _refused(upstream, 402, charge)
-        request.state.charge = charge
-        end = partial(self.max_cost.end, charge)
-        try:
-            return ChargedResponse(recorded_response(request, await answer()), end)
-        except BaseException:
-            end()
-            raise
+        if self.max_cost is not None:
+            charge = self.max_cost.charge(upstream.url, unquote(raw_path), fields, body)
+            if isinstance(charge, str):
+                return _refused(upstream, 402, charge)
+            if charge is not None:
+                request.state.charge = charge
+        return recorded_response(request, await self._answer(request, upstream, raw_path, body, fields))
 
     async def _body(self, request: Request) -> bytes | None:
         """Return the request's body; None if it is too large.
@@ -405,6 +394,8 @@ class _Gateway:
         except ClientDisconnect:
             if answer is not None:
                 await answer.close()
+            if hasattr(request.state, "charge"):
+                request.state.charge.note({}, 0, 0)  # the provider may bill what it has read
             return Response(status_code=CLIENT_LEFT)
         self._ledger.answers[upstream.name, answer.status] += 1
         self.history.note_plan(answer.headers)

@@ -36,16 +36,20 @@ _LONG_NUMBER = b"0" * 19
 """A number with so many digits may not fit into 64 bits."""
 
 
-def has_too_many_values(content: bytes) -> bool:
-    """True for what may be JSON with so many values that reading it would keep others waiting. For a large body, run it in a thread."""
-    if content.startswith(b"--"):  # a form with a file
-        return False
+def request_object(content: bytes) -> Json | None:
+    """Return the JSON object of a client's body; None if it holds none, so that the upstream can say so.
+
+    Raises:
+        OverflowError: It may have so many values that reading it would keep others waiting. Commas in texts count.
+    """
     counts = (content.count(mark, start, start + VALUES_MAX) for start in range(0, len(content), VALUES_MAX) for mark in b",[{")
-    return any(total > VALUES_MAX for total in accumulate(counts))
+    if len(content) > VALUES_MAX and not content.startswith(b"--") and any(total > VALUES_MAX for total in accumulate(counts)):
+        raise OverflowError(f"the body has more than {VALUES_MAX:,} values")
+    return object_of(content)
 
 
 def object_of(content: bytes) -> Json | None:
-    """Return the JSON object that a body holds; None if it holds none, so that the upstream can say so."""
+    """Return the JSON object of a text; None if it holds none."""
     body = value_of(content)
     return body if isinstance(body, dict) else None
 

@@ -25,31 +25,35 @@ class UsageReader:
     """Reads the bytes of one answer as they pass. It reads streams of events, JSON, and both when compressed with gzip or deflate."""
 
     def __init__(
-        self, headers: Mapping[bytes, bytes], on_usage: Callable[[Json], object], on_silence: Callable[[int], object] | None = None
+        self, headers: Mapping[bytes, bytes], on_usage: Callable[[Json], object], on_end: Callable[[Json, int, int], object] | None = None
     ) -> None:
         """
         Args:
             headers: The answer's headers, with names in lower case.
             on_usage: Called once at the answer's end with the fields of the report, if there is one. Later reports of a stream complete
                 earlier ones.
-            on_silence: Called instead if there is none, with about as many tokens as the answer has.
+            on_end: Called at the answer's end with the same fields, empty without a report; about how many tokens the answer has; and how
+                many of them came after the last report.
         """
         self._decoder = Decoder(headers.get(b"content-encoding", b"identity"), LONGEST)
         self._is_stream = headers.get(b"content-type", b"").startswith(b"text/event-stream")
         self._report: Json = {}
-        self._on_usage, self._on_silence = on_usage, on_silence
-        self._tokens = 0
+        self._on_usage, self._on_end = on_usage, on_end
+        self._tokens = self._reported = 0
 
     def read(self, piece: bytes) -> None:
         """Take the next bytes of the answer."""
         content = self._decoder.content
         seen = len(content)
         self._decoder.add(piece)
-        self._tokens += piece.count(b"data:") if self._is_stream else len(piece) // 4
-        if self._is_stream and (end := content.rfind(b"\n", seen) + 1):
+        if not self._is_stream:
+            self._tokens += len(piece) // 4
+        elif end := content.rfind(b"\n", seen) + 1:
             if any(content.find(mark, 0, end) >= 0 for mark in _MARKS):
                 for line in bytes(content[:end]).split(b"\n"):
                     self._read_event(line)
+            else:
+                self._tokens += content.count(b"data:", 0, end)
             del content[:end]
 
     def end(self) -> None:
@@ -60,13 +64,14 @@ class UsageReader:
             self._read_event(rest)
         elif any(mark in rest for mark in _MARKS):
             self._add(rest)
-        if self._report:
-            report, self._report = self._report, {}
+        report, self._report = self._report, {}
+        if report:
             self._on_usage(report)
-        elif self._on_silence is not None:
-            self._on_silence(self._tokens)
+        if self._on_end is not None:
+            self._on_end(report, self._tokens, self._tokens - self._reported)
 
     def _read_event(self, line: bytes) -> None:
+        self._tokens += line.startswith(b"data:")  # about one token each
         if line.startswith(b"data:") and any(mark in line for mark in _MARKS):
             self._add(line[5:])
 
@@ -78,6 +83,8 @@ class UsageReader:
                     self._keep(report)
 
     def _keep(self, report: Json) -> None:
+        if report:
+            self._reported = self._tokens
         for name, amount in report.items():
             if name in self._report or len(self._report) < MOST_FIELDS:
                 if isinstance(amount, dict):

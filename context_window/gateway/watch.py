@@ -78,9 +78,7 @@ def watched(request: Request, answer: OpenAnswer) -> OpenAnswer:
     watch: RequestWatch | None = getattr(request.state, "watch", None)
     charge: Charge | None = getattr(request.state, "charge", None)
     if answer.status == HTTPStatus.OK:
-        followed, charged = watch.follow() if watch else None, charge.note if charge else None
-        takers = [take for take in (followed, charged) if take is not None]
-        if takers:
-            on_silence = charge.note_silence if charge else None
-            answer.watch(UsageReader(dict(answer.headers), lambda usage: [take(usage) for take in takers], on_silence))
+        followed = watch.follow() if watch else None
+        if followed is not None or charge is not None:
+            answer.watch(UsageReader(dict(answer.headers), followed or bool, charge.note if charge else None))
     return answer

@@ -1,8 +1,7 @@
-"""With `--max-cost`, what all requests together cost stays below the limit, but for the last one."""
+"""With `--max-cost`, requests are refused once those before have cost the limit; what is under way is finished."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import time
@@ -17,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from context_window.gateway.cost_limit import LATER, NO_MODEL, NO_PRICE, Charge, CostLimit
+from context_window.gateway.cost_limit import FRAMES, LATER, NO_MODEL, NO_PRICE, Charge, CostLimit
 from context_window.gateway.ledger import GatewayLedger
 from tests.gateway.test_gateway_http import post, says, upstream_that
 from tests.support.gateways import gateway
@@ -28,84 +27,87 @@ MODEL = "claude-sonnet-4-6"
 INPUT, OUTPUT = Decimal("0.000003"), Decimal("0.000015")
 """Its prices per token."""
 CHAT = "/openai/v1/chat/completions"
+URL = "https://api.example.com"
 
 
 def fields(size: int, answer: int) -> dict[str, Any]:
     return {"model": MODEL, "max_tokens": answer, "messages": [{"role": "user", "content": "x" * size}]}
 
 
+def charge_of(limit: CostLimit, asked: dict[str, Any]) -> Charge | str | None:
+    return limit.charge(URL, "/v1/messages", asked, json.dumps(asked).encode())
+
+
 def spend(limit: CostLimit, tokens: int) -> None:
-    asked = fields(10, 10)
-    charge = asyncio.run(limit.charge("/v1/messages", asked, json.dumps(asked).encode()))
+    charge = charge_of(limit, fields(10, 10))
     assert isinstance(charge, Charge)
-    charge.note({"input_tokens": tokens})
-    limit.end(charge)
+    charge.note({"input_tokens": tokens}, 0, 0)
 
 
-REQUESTS = st.lists(
-    st.tuples(st.integers(1, 50_000), st.integers(1, 5_000), st.floats(0, 1), st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=25
-)
+REQUESTS = st.lists(st.tuples(st.integers(1, 50_000), st.integers(1, 5_000), st.integers(0, 4), st.booleans()), min_size=1, max_size=25)
 
 
 @given(REQUESTS, st.floats(0.01, 0.5))
-def test_all_but_the_last_request_together_stay_below_the_limit(requests: list[tuple[int, int, float, int, int]], dollars: float) -> None:
-    """However many are under way, whenever their costs become known; and once a request is refused, the limit is reached."""
-    most, sent = Decimal(dollars), list[Charge]()
-
-    async def run() -> None:
-        limit = CostLimit(most, None)
-
-        async def ask(size: int, answer: int, used: float, begins: int, lasts: int) -> None:
-            for _ in range(begins):
-                await asyncio.sleep(0)
-            asked = fields(size, answer)
-            charge = await limit.charge("/v1/messages", asked, json.dumps(asked).encode())
-            if not isinstance(charge, Charge):
-                assert sum(each.cost for each in sent) >= most
-                return
-            sent.append(charge)
-            for _ in range(lasts):
-                await asyncio.sleep(0)
-            charge.note({"input_tokens": int(used * size), "output_tokens": int(used * answer)})
-            await asyncio.sleep(0)
-            limit.end(charge)
-
-        await asyncio.wait_for(asyncio.gather(*(ask(*each) for each in requests)), 20)
-
-    asyncio.run(run())
-    assert sum((each.cost for each in sent[:-1]), Decimal(0)) < most
+def test_a_request_is_sent_exactly_below_the_limit(requests: list[tuple[int, int, int, bool]], dollars: float) -> None:
+    """However many are under way, in whatever order they end, and whether they report usage or break off: by what has ended."""
+    most = Decimal(dollars)
+    limit, spent, under_way = CostLimit(most, None), Decimal(0), list[tuple[Charge, dict[str, int]]]()
+    for size, answer, ending, breaks_off in requests:
+        charge = charge_of(limit, fields(10, 10))
+        assert isinstance(charge, Charge) == (spent < most)
+        if isinstance(charge, Charge):
+            under_way.append((charge, {"input_tokens": size, "output_tokens": answer}))
+        for _ in range(min(ending, len(under_way))):
+            ended, usage = under_way.pop(0)
+            after = 100 if breaks_off else FRAMES
+            ended.note(usage, 500, after)
+            output = usage["output_tokens"] + (after if breaks_off else 0)
+            spent += usage["input_tokens"] * INPUT + output * OUTPUT
 
 
-def test_requests_at_once_do_not_pass_the_limit_together() -> None:
-    """Neither those of conversations that the provider holds, nor those to an address that the gateway does not know."""
+def test_every_kind_of_request_counts() -> None:
+    """Those of conversations that the provider holds, and those to an address that the gateway does not know, too."""
     usage = {"input_tokens": 20_000, "output_tokens": 100}
     each = 20_000 * INPUT + 100 * OUTPUT
-
-    def slowly(handler: Any, body: bytes) -> None:
-        time.sleep(0.1)
-        says(200, json.dumps({"usage": usage}).encode())(handler, body)
-
     body = {"model": MODEL, "max_output_tokens": 500, "input": [{"role": "user", "content": "y" * 30_000}]}
     held = {**body, "previous_response_id": "resp_1"}
-    calls = [("/openai/v1/responses", held), ("/openai/v1/unknown", body), ("/anthropic/v1/messages", fields(30_000, 500))] * 4
+    calls = [("/openai/v1/responses", held), ("/openai/v1/unknown", body), ("/anthropic/v1/messages", fields(30_000, 500))] * 2
+    answers = says(200, json.dumps({"usage": usage}).encode())
+    with upstream_that(answers) as upstream, gateway(upstream.url, None, max_cost=3 * each) as address:
+        statuses = [post(address, path, json.dumps(body).encode()).status_code for path, body in calls]
+        assert httpx.get(f"{address}/openai/v1/models").status_code == 402  # nothing more is sent
+    assert statuses == [200] * 3 + [402] * 3
+    assert len(upstream.bodies) == 3
+
+
+def test_no_request_waits_for_another() -> None:
+    def slowly(handler: Any, body: bytes) -> None:
+        time.sleep(0.5)
+        says(200, json.dumps({"usage": {"input_tokens": 1, "output_tokens": 1}}).encode())(handler, body)
+
+    asked = json.dumps(fields(30_000, 10**9)).encode()
     with (
         upstream_that(slowly) as upstream,
-        gateway(upstream.url, None, max_cost=3 * each) as address,
+        gateway(upstream.url, None, max_cost=Decimal("0.01")) as address,
         ThreadPoolExecutor(12) as pool,
     ):
-        statuses = list(pool.map(lambda call: post(address, call[0], json.dumps(call[1]).encode()).status_code, calls))
-        assert httpx.get(f"{address}/openai/v1/models").status_code == 402  # nothing more is sent
-    assert sorted(statuses) == [200] * 3 + [402] * 9
-    assert len(upstream.bodies) == 3
+        begun = time.monotonic()
+        statuses = list(pool.map(lambda _: post(address, "/anthropic/v1/messages", asked).status_code, range(12)))
+    assert statuses == [200] * 12
+    assert time.monotonic() - begun < 5
 
 
 @pytest.mark.parametrize(
     ("path", "body", "reason"),
     [
-        ("/openai/v1/files", b"--part\r\n", NO_MODEL),
         (CHAT, b'{"model": NaN}', NO_MODEL),
-        ("/anthropic/v1/messages/batches", b'{"requests": []}', NO_MODEL),
-        (CHAT, b'{"model": "no such model"}', NO_PRICE),
+        ("/anthropic/v1/messages/batches", b'{"requests": []}', LATER),
+        ("/openai/v1/fine_tuning/jobs", b'{"model": "gpt-4.1"}', LATER),
+        ("/openai/v1/audio/transcriptions", b"--part\r\n", LATER),
+        ("/openai/v1/files", b"--part\r\n", None),
+        ("/openai/v1/conversations", b"{}", None),
+        ("/openai/v1/embeddings", b'{"model": "no such model"}', None),
+        ("/google/v1beta/models/gemini-embedding-001:batchEmbedContents", b"{}", None),
         ("/openai/v1/responses", b'{"model": "gpt-5", "background": true}', LATER),
         ("/google/v1beta/models/gemini-2.5-pro:batchGenerateContent", b"{}", LATER),
         ("/google/v1beta/models/gemini-2.5-pro:generateContent", b"{}", None),
@@ -121,9 +123,26 @@ def test_what_cannot_be_counted_is_refused(path: str, body: bytes, reason: str |
     assert reason is None or reason in answer.text
 
 
-def test_an_answer_without_usage_is_charged_by_its_size() -> None:
-    """OpenAI's streams report it only if they are asked to. None is compressed in a way that could not be read."""
-    stream = b'data: {"choices": [{"delta": {"content": "word"}}]}\n\n' * 2_000
+def test_a_model_without_a_price_is_refused_unless_it_runs_here() -> None:
+    asked = {"model": "llama-of-mine", "messages": []}
+    limit = CostLimit(Decimal(5), None)
+    problem = charge_of(limit, asked)
+    assert isinstance(problem, str) and NO_PRICE in problem  # noqa: PT018
+    assert limit.charge("http://localhost:11434/v1", "/chat/completions", asked, b"{}") is None
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        b"",
+        b'data: {"type": "message_start", "message": {"usage": {"input_tokens": 10, "output_tokens": 1}}}\n\n',
+        b'data: {"usage": {"total_tokens": 900}}\n\n',
+    ],
+    ids=["none", "broken off", "unreadable"],
+)
+def test_an_answer_without_a_last_report_is_charged_by_its_size(start: bytes) -> None:
+    """OpenAI's streams report it only if they are asked to; others break off. None is compressed in a way that could not be read."""
+    stream = start + b'data: {"choices": [{"delta": {"content": "word"}}]}\n\n' * 2_000
     body = json.dumps({"model": "gpt-5", "stream": True, "messages": []}).encode()
     streamed = says(200, stream, {"content-type": "text/event-stream"})
     with upstream_that(streamed) as upstream, gateway(upstream.url, None, max_cost=Decimal("0.05")) as address:
@@ -134,11 +153,13 @@ def test_an_answer_without_usage_is_charged_by_its_size() -> None:
 
 @pytest.mark.parametrize(("terms", "times"), [({}, 1), ({"service_tier": "priority"}, 2)])
 def test_terms_that_cost_more_are_charged(terms: dict[str, str], times: int) -> None:
-    charge = Charge("gpt-5.1", terms, b"{}")
-    charge.note({"input_tokens": 1_000_000, "output_tokens": 0})
-    usual = Charge("gpt-5.1", {}, b"{}")
-    usual.note({"input_tokens": 1_000_000, "output_tokens": 0})
-    assert charge.cost == times * usual.cost > 0
+    limit = CostLimit(Decimal(times) * Decimal("1.25"), None)  # dollars for a million tokens of gpt-5.1
+    charge = charge_of(limit, {"model": "gpt-5.1", **terms})
+    assert isinstance(charge, Charge)
+    charge.note({"input_tokens": 999_999}, 0, 0)
+    assert limit.problem() is None
+    charge.note({"input_tokens": 1}, 0, 0)
+    assert limit.problem() is not None
 
 
 def test_beyond_the_limit_of_dollars_requests_are_refused_with_the_reason() -> None:
@@ -153,7 +174,7 @@ def test_beyond_the_limit_of_dollars_requests_are_refused_with_the_reason() -> N
 
         with pytest.raises(anthropic.APIStatusError) as refused:
             ask_until_refused()
-        assert re.search(r"have cost \$0\.0[3-9], and the gateway was started with a limit of \$0\.03", str(refused.value))
+        assert re.search(r"have cost \$0\.0[3-9], and the gateway was started with a spending limit of \$0\.03", str(refused.value))
         assert refused.value.status_code == 402
         assert json.loads(refused.value.response.text)["error"]["type"] == "billing_error"
         assert 1 <= len(stub.requests) < 5
@@ -167,7 +188,7 @@ def test_a_limit_of_a_day_counts_what_was_spent_before_and_ends_with_the_day(mon
     for limit in limits:
         spend(limit, 50_000)
     of_day, of_gateway = (limit.problem() for limit in limits)
-    assert of_day == "today's requests have cost $0.50, and the gateway was started with a limit of $0.50 (--max-cost)"
+    assert of_day == "today's requests have cost $0.50, and the gateway was started with a spending limit of $0.50 (--max-cost)"
     assert of_gateway is None
     spend(limits[1], 120_000)
     assert "the requests through this gateway" in (limits[1].problem() or "")
