@@ -38,13 +38,13 @@ REQUESTS_LOOKED_AT = 20
 NAME_MAX = 40
 """Characters of a model's name that are shown."""
 WARNED_FROM, ALARMED_FROM = 0.7, 0.9
-"""Parts of the window from which its figures are orange, and red."""
+"""Parts of the window from which its figures are yellow (an orange that light themes show, too), and red."""
 GATEWAY_SECONDS = 0.2
 """Patience with a gateway on this machine: with each of its steps; with all of them, twice as much."""
 LOOPBACK = ("http://127.0.0.1:", "http://localhost:", "http://[::1]:")
 KEPT_SECONDS = 600
 """Seconds for which the limits count that a gateway was told of."""
-ORANGE, RED, PLAIN = "\033[38;5;166m", "\033[38;5;197m", "\033[0m"
+YELLOW, RED, PLAIN = "\033[38;5;166m", "\033[38;5;197m", "\033[0m"
 
 
 def status_line(status: object, limits: PlanLimits | None = None, *, colours: bool = False) -> str:
@@ -205,7 +205,7 @@ def _fill(filled: int, size: int, *, colours: bool) -> str:
     text = f"{_thousands(filled)} of {_thousands(size)} ({filled / size:.0%})"
     if not colours or filled < WARNED_FROM * size:
         return text
-    return f"{RED if filled >= ALARMED_FROM * size else ORANGE}{text}{PLAIN}"
+    return f"{RED if filled >= ALARMED_FROM * size else YELLOW}{text}{PLAIN}"
 
 
 def _forecast(requests: list[StatusRequest], room: int) -> str:
