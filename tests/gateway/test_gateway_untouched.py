@@ -159,7 +159,7 @@ def test_a_body_is_json_whatever_its_type_says() -> None:
 
 
 @pytest.mark.parametrize("strict", [False, True])
-@pytest.mark.parametrize("step", [(AnthropicWire, "conversation"), (Windows, "fit"), (app, "object_of")])
+@pytest.mark.parametrize("step", [(AnthropicWire, "conversation"), (Windows, "fit"), (app, "request_object")])
 @pytest.mark.parametrize("fault", [AssertionError, RuntimeError, MemoryError, OSError, KeyError])
 def test_a_fault_of_ours_sends_the_client_s_own_body(
     step: tuple[object, str], fault: type[Exception], strict: bool, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture

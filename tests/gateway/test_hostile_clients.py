@@ -223,7 +223,7 @@ def test_requests_in_one_packet_are_answered_one_after_another() -> None:
     assert answers.count(b"HTTP/1.1 200") == 3
 
 
-@pytest.mark.parametrize("place", ["app.object_of", "repairs.Repairs.applied", "anthropic_messages.AnthropicWire.conversation"])
+@pytest.mark.parametrize("place", ["app.request_object", "repairs.Repairs.applied", "anthropic_messages.AnthropicWire.conversation"])
 def test_no_other_client_waits_while_a_large_body_is_read(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing that takes time with its size is done where the answers of others pass."""
     has_begun, may_end = threading.Event(), threading.Event()
