@@ -171,10 +171,15 @@ class Extract(Composable):
         for name in ("tail", "fresh", "room"):
             check_ratio(f"Extract.{name}", getattr(self, name), zero=True)
 
-    shortens_unread = True
-    """What it leaves is worth more than the middle of a large output."""
-    restates_work = True
-    """Lines are chosen by what they name, and the plan, the last failure and the files under edit are more than names."""
+    @property
+    def shortens_unread(self) -> bool:
+        """True: what it leaves is worth more than the middle of a large output."""
+        return True
+
+    @property
+    def restates_work(self) -> bool:
+        """True: lines are chosen by what they name, and the plan, the last failure and the files under edit are more than names."""
+        return True
 
     def __call__(self, units: Sequence[MeasuredUnit], budget: StrategyBudget, /) -> list[Extraction]:
         """Choose lines of the units that are still whole, or of all."""
@@ -275,8 +280,10 @@ class NeverTrim(Composable):
     out all the same: the log itself says so.
     """
 
-    final = True
-    """Nothing else may be taken."""
+    @property
+    def final(self) -> bool:
+        """True: nothing else may be taken."""
+        return True
 
     def __call__(self, _units: Sequence[MeasuredUnit], _budget: StrategyBudget, /) -> tuple[Choice, ...]:
         """Return no choices."""

@@ -22,10 +22,11 @@ costs at most 1,200 + 100 + 18 = 1,318.
     counts as added. Where reasoning leaves the prompt with its turn (`Limits.drops_thinking`), only the local count does in the next turn.
 5.  A token that is taken lowers the total by less than one, since it may have been counted too high: by
     `CalibrationRule.removal_worth` thousandths of a local token, or of one of the provider's if that counts less. But what was added
-    since the smallest request that totals started from has a known cost: the two reports' difference, without jumps. A token of it is
-    worth their average, less a margin that falls as more of them is taken. And whatever is taken, a request costs hardly more beyond its
-    local count than that smallest one did. So a compaction starts near the truth. In a tool's log, a summary also stands for the last
-    items: an anchor after it does not count them, even if the view still has them.
+    since the smallest request that totals started from has a known cost: the two reports' difference, without jumps, and hardly more
+    than the median increment would make of it. A token of it is worth the average, less a margin that falls as more of them is taken. And
+    whatever is taken, a request costs hardly more beyond its local count than that smallest one did. So a compaction starts near the
+    truth. In a tool's log, a summary also stands for the last items: an anchor after it does not count them, even if the view still has
+    them.
 6.  A report is used only if it can be of the view (`PlausibilityCheck`). A log may have been sent untrimmed, or trimmed by other limits. If
     the local count of the request that was really sent is known (`extra["counted"]`), the report tells how the provider's count differs
     from the local one, whatever the view. A report on the log, not on its view, is the anchor of the total of the log.

@@ -94,12 +94,12 @@ class Increments:
         samples = len(capped)
         if samples >= SAMPLES_MIN:
             self._ratio = sorted(THOUSAND * seen.reported // seen.local for seen in capped)[samples // 2]
-        scores = sorted(-(THOUSAND * (self._expected(seen.local) - seen.reported) // self._scale(*seen[:2])) for seen in capped)
+        scores = sorted(-(THOUSAND * (self.expected(seen.local) - seen.reported) // self._scale(*seen[:2])) for seen in capped)
         self._median_score = scores[samples // 2] if samples >= SAMPLES_MIN else 0
         left_out = 1 + samples * (THOUSAND - rule.coverage) // THOUSAND
         floors = rule.min_score, rule.prior_score if samples < rule.prior_samples else 0
         self._bound_score = max(*floors, *scores[: samples - left_out][-1:])
-        self.jumps = sum(max(0, seen.reported - JUMP * self._expected(seen.local)) for seen in self._seen)
+        self.jumps = sum(max(0, seen.reported - JUMP * self.expected(seen.local)) for seen in self._seen)
 
     def bound(self, request_tokens: int, local_tokens: int) -> int:
         """Return the most tokens that a new increment should cost, at the rule's coverage; 0 if nothing is new.
@@ -110,15 +110,16 @@ class Increments:
         """
         if local_tokens <= 0:
             return 0
-        return self._expected(local_tokens) - (-self._bound_score * self._scale(request_tokens, local_tokens) // THOUSAND)
+        return self.expected(local_tokens) - (-self._bound_score * self._scale(request_tokens, local_tokens) // THOUSAND)
 
     def likely(self, request_tokens: int, local_tokens: int) -> int:
         """Return the likeliest cost of a new increment. Arguments as for `bound`."""
         if local_tokens <= 0:
             return 0
-        return max(0, self._expected(local_tokens) + self._median_score * self._scale(request_tokens, local_tokens) // THOUSAND)
+        return max(0, self.expected(local_tokens) + self._median_score * self._scale(request_tokens, local_tokens) // THOUSAND)
 
-    def _expected(self, local_tokens: int) -> int:
+    def expected(self, local_tokens: int) -> int:
+        """Return what these local tokens cost by the median increment."""
         return self._ratio * local_tokens // THOUSAND
 
     def _scale(self, request_tokens: int, local_tokens: int) -> int:

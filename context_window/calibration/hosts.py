@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 MILLION = 1_000_000
+FARTHEST = 50_000
+"""Millionths by which hosts differ at most. What is beyond is no difference between hosts."""
 
 
 class Hosts:
@@ -14,11 +16,12 @@ class Hosts:
 
     def is_another(self, host: str) -> bool:
         """True if the next report is by another host than the last one."""
-        return host != self._current and bool(self._current)
+        return bool(host and self._current) and host != self._current
 
     def learn(self, host: str, tokens: int, expected: int) -> None:
         """Take a report by another host, and what the last host would have reported. The latest level of a host counts."""
-        self._levels[host] = self._levels[self._current] + (tokens - expected) * MILLION // max(1, expected)
+        difference = (tokens - expected) * MILLION // max(1, expected)
+        self._levels[host] = self._levels[self._current] + max(-FARTHEST, min(FARTHEST, difference))
 
     def meet(self, host: str) -> None:
         """Take the host of a report. One whose level is not known counts as the last one does."""

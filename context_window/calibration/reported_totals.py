@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 WORTH_PART = 900
 """Thousandths of the average cost of the local tokens that were added that a removed one is worth, if few are removed."""
+WORTH_MOST = 1_100
+"""Thousandths of the median increment's cost that the average may be: more is text that is in no log, and did not come with the items."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +121,8 @@ class ReportedTotals:
         if added >= max(1, rule.worth_tokens):
             known = min(removed, added)
             rest = (2 * THOUSAND - WORTH_PART) * (added - known)
-            cost = max(0, added + anchor.offset - self._least_offset - self.increments.jumps)
+            reported = max(0, added + anchor.offset - self._least_offset - self.increments.jumps)
+            cost = min(reported, self.increments.expected(added) * WORTH_MOST // THOUSAND)
             known_worth = cost * max(WORTH_PART * known, THOUSAND * added - rest) // (THOUSAND * added)
         worth = rule.removal_worth * min(anchor.tokens, local)
         return known_worth + (removed - known) * worth // (THOUSAND * max(1, local))

@@ -62,7 +62,8 @@ def log_of_session(path: str) -> str:
         return path
     from ..spend.discovery import find_logs
 
-    logs = [log for log in find_logs() if path in log.name]
+    found = find_logs()
+    logs = [log for log in found if path in log.name] or [log for log in found if path in log.parent.name]  # Copilot's have one name
     if len(logs) > 1:
         raise BadInputError(f"{len(logs):,} logs have {path} in their names, such as {logs[0]} and {logs[1]}; pass more of the id")
     for log in logs:

@@ -107,7 +107,9 @@ def session_titles(rows: Sequence[SpendRow], ledger: Ledger, zone: tzinfo | None
         if request.session in ids:
             first = request.time or math.inf, request.project, log
             firsts[request.session] = min(first, firsts.get(request.session, first))
-    beginnings = Counter(beginning for id_ in ids for beginning in {id_[:size] for size in SHORT_IDS})
+    beginnings = Counter(
+        beginning for id_ in {request.session for request in ledger.requests} for beginning in {id_[:size] for size in SHORT_IDS}
+    )
     names: dict[str, str] = {}
     for id_ in (row.name for row in rows if row.name in firsts):
         time, project, log = firsts[id_]

@@ -11,6 +11,8 @@ from .lines import Column, Line, Span, fit, paragraphs, table
 
 WIDEST = 120
 """Maximum width in columns."""
+SESSION = 45
+"""Columns that a session's name may always have."""
 
 CENT = Decimal("0.01")
 PARTS = ("input", "cache read", "cache write", "output")
@@ -41,8 +43,9 @@ def spend_lines(
     """
     width = min(width, WIDEST)
     rows_and_total = [*rows, total]
-    most = width * 13 // 20 if title == "session" else width
-    texts = [fit((titles or {}).get(row.name, row.name).removeprefix("https://"), most, glyphs) for row in rows_and_total]
+    texts = [glyphs.safe((titles or {}).get(row.name, row.name).removeprefix("https://")) for row in rows_and_total]
+    if title == "session":
+        texts = [fit(text, max(SESSION, width * 2 // 5), glyphs) for text in texts]
     names = [Span(text, STRONG if row is total else "") for text, row in zip(texts, rows_and_total, strict=True)]
     columns = [Column(title, names, is_left=True, is_elastic=True, keeps_end=title == "project", is_last_resort=True)]
     amounts = {

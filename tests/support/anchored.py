@@ -182,7 +182,8 @@ class AnchoredTwin(Twin):
         steps = self.steps[-rule.max_samples :]
         jumps = sum(max(0, step.reported - 2 * floor(self.ratio() * step.local)) for step in steps)
         added = self.last.counted - self.smallest_request.counted
-        cost = max(0, added + self.last.offset - self.smallest_request.offset - jumps)
+        most = floor(Fraction(11, 10) * floor(self.ratio() * added))
+        cost = min(most, max(0, added + self.last.offset - self.smallest_request.offset - jumps))
         known = min(removed, added) if added >= max(1, rule.worth_tokens) else 0
         parts = max(Fraction(9, 10) * known, added - Fraction(11, 10) * (added - known)) if known else 0
         rest = (removed - known) * Fraction(rule.removal_worth * min(self.last.tokens, self.last.counted), 1000 * max(1, self.last.counted))

@@ -1,7 +1,7 @@
 """Read Anthropic's messages as a session: the inverse of `write.py`, and the entrance for histories that began at Anthropic.
 
 What the converter adds is removed: preamble, closing lines, answers to interrupted calls, cache marks. The line about removed items becomes
-`Session.removed`. Placed that a session has no words for (tools that run at Anthropic, citations) are carried unchanged and sent back
+`Session.removed`. Blocks that a session has no words for (tools that run at Anthropic, citations) are carried unchanged and sent back
 unchanged. A `Compaction` carries a compaction block.
 """
 
