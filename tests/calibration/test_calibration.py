@@ -513,3 +513,22 @@ def test_reports_in_a_shortened_log_are_not_used(left: Callable[[Session], Sessi
 
 def test_a_complete_fork_uses_its_parents_reports() -> None:
     assert a_manager().analyze_session(long_ago().fork())["reported_tokens"] == 600 + 200 * 29
+
+
+@given(st.integers(5, 14), st.integers(3_000, 60_000), st.integers(40, 60))
+def test_text_that_is_in_no_log_does_not_leave_with_the_items(turn: int, unlogged: int, size: int) -> None:
+    """It joins the requests in the middle of a session and stays, also where the request that brought it was trimmed. What a trim takes
+    lowers the bound by the items alone, so no later request is two per cent above it."""
+    manager, session = a_manager(6_000 + unlogged), Session()
+    bounds, costs = list[int](), list[int]()
+    for number in range(25):
+        session.append(sized("user", 10 * size))
+        if number == turn:
+            session.append(Compaction("s", [item.id for item in session.items[:-3]]))
+        view = manager.process_session(session)
+        bounds.append(manager.get_token_usage()["total"])
+        costs.append(sum(map(cost, view.items)) + 200 + (unlogged if number >= turn else 0))
+        session.append(sized("assistant", size))
+        manager.record_usage(Usage(costs[-1], 0, 0, size), session)
+    later = [at for at in range(1, 25) if at != turn]
+    assert all(bounds[at] >= 0.98 * costs[at] for at in later)
