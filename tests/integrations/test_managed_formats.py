@@ -279,7 +279,9 @@ def old_chat_problems(messages: list[Json]) -> list[str]:
     """What OpenAI would refuse: each call is answered by the next message, and by one that names its tool."""
     calls = [[message["function_call"]["name"]] if "function_call" in message else [] for message in messages]
     results = [[message["name"]] if message["role"] == "function" else [] for message in messages]
-    return unpaired(calls, results) + [f"{each}" for each in messages if not (each["content"] or "function_call" in each)]
+    return unpaired(calls, results) + [
+        f"{each}" for each in messages if not (each["content"] or "function_call" in each or each["role"] == "function")
+    ]
 
 
 FORMATS: dict[str, tuple[str, Callable[[list[Turn]], list[Json]], Callable[[list[Json]], list[str]]]] = {

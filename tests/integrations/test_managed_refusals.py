@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from context_window import ArgumentError, ContextOverflowError, ContextWindow, ContextWindowWarning, Session, manage
 from context_window.repair import violations_of
 from session.errors import FormatError
+from tests.integrations.test_managed_formats import old_chat_problems
 from tests.integrations.test_managed_messages import FORMATS, conversation
 
 Json = dict[str, Any]
@@ -40,7 +41,7 @@ def problems(name: str, messages: list[Json]) -> list[str]:
     """What the provider refuses in a list."""
     fields = {"google": "contents", "responses": "input"}
     body = {"model": FORMATS[name][0], "max_tokens": 10, fields.get(name, "messages"): messages}
-    found = map(str, violations_of(PROVIDERS[name], body))
+    found = [*map(str, violations_of(PROVIDERS[name], body)), *(old_chat_problems(messages) if name == "old chat" else ())]
     return [problem for problem in found if not any(words in problem for words in OWN_AFFAIR)]
 
 
