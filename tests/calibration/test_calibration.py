@@ -518,7 +518,7 @@ def test_a_complete_fork_uses_its_parents_reports() -> None:
 @given(st.integers(5, 14), st.integers(3_000, 60_000), st.integers(40, 60))
 def test_text_that_is_in_no_log_does_not_leave_with_the_items(turn: int, unlogged: int, size: int) -> None:
     """It joins the requests in the middle of a session and stays, also where the request that brought it was trimmed. What a trim takes
-    lowers the bound by the items alone, so no later request is two per cent above it."""
+    lowers the bound by the items, at a price of at most a tenth too much: no later request is four per cent above it."""
     manager, session = a_manager(6_000 + unlogged), Session()
     bounds, costs = list[int](), list[int]()
     for number in range(25):
@@ -531,4 +531,4 @@ def test_text_that_is_in_no_log_does_not_leave_with_the_items(turn: int, unlogge
         session.append(sized("assistant", size))
         manager.record_usage(Usage(costs[-1], 0, 0, size), session)
     later = [at for at in range(1, 25) if at != turn]
-    assert all(bounds[at] >= 0.98 * costs[at] for at in later)
+    assert all(bounds[at] >= 0.96 * costs[at] for at in later)
