@@ -13,10 +13,10 @@ from threading import Lock
 from typing import TypeAlias
 
 from session.sanitize import MAX_COUNT
-from session.transcripts.anthropic_invoice import EVERYWHERE, TIERS
+from session.transcripts.anthropic_invoice import with_terms
 from session.transcripts.reported_requests import Request
 from session.transcripts.usage import usage_of
-from session.transcripts.values import count_at, object_at, text_at
+from session.transcripts.values import count_at, object_at
 
 from ..events.definitions import Kind
 from ..spend.money import cost_of
@@ -281,9 +281,8 @@ def reported_request(usage: Json, model: str, now: float) -> Request | None:
     counts = usage_of(usage)
     if counts is None or not 0 < sum(counts) <= MAX_COUNT:
         return None
-    tier, geo = text_at(usage, "service_tier"), text_at(usage, "inference_geo")
     for_hour = min(count_at(object_at(usage, "cache_creation"), "ephemeral_1h_input_tokens"), counts.cache_write_tokens)
-    return Request(
+    request = Request(
         "",
         now,
         "",
@@ -295,11 +294,9 @@ def reported_request(usage: Json, model: str, now: float) -> Request | None:
         cache_write=counts.cache_write_tokens - for_hour,
         cache_write_1h=for_hour,
         output_tokens=counts.output_tokens,
-        speed="fast" if usage.get("speed") == "fast" else "",
-        tier=tier if tier in TIERS else "",
-        region="" if geo in EVERYWHERE else geo,
         searches=count_at(object_at(usage, "server_tool_use"), "web_search_requests"),
     )
+    return with_terms(request, usage)
 
 
 def _sum(first: Request, second: Request) -> Request:

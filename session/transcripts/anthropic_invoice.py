@@ -32,13 +32,7 @@ def invoiced(request: Request, usage: JsonObject, cost: Decimal | None) -> Itera
         usage: The usage report.
         cost: Price in US dollars that the log states for all of it.
     """
-    geo, tier = text_at(usage, "inference_geo"), text_at(usage, "service_tier")
-    request = replace(
-        request,
-        speed="fast" if usage.get("speed") == "fast" else "",
-        tier=tier if tier in TIERS else "",
-        region="" if geo in EVERYWHERE else geo,
-    )
+    request = with_terms(request, usage)
     passes = objects_at(usage, "iterations")
     messages = [_amounts(row) for row in passes if row.get("type") == MESSAGE]
     totals = _amounts(usage)
@@ -57,6 +51,17 @@ def invoiced(request: Request, usage: JsonObject, cost: Decimal | None) -> Itera
         cost=cost,
         searches=count_at(object_at(usage, "server_tool_use"), "web_search_requests"),
         largest_prompt=max(sum(amounts[:-1]) for amounts in messages) if len(messages) > 1 else 0,
+    )
+
+
+def with_terms(request: Request, usage: JsonObject) -> Request:
+    """Return the request with the terms on which its prices depend, as a usage report states them: speed, service tier, region."""
+    geo, tier = text_at(usage, "inference_geo"), text_at(usage, "service_tier")
+    return replace(
+        request,
+        speed="fast" if usage.get("speed") == "fast" else "",
+        tier=tier if tier in TIERS else "",
+        region="" if geo in EVERYWHERE else geo,
     )
 
 
